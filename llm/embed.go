@@ -6,15 +6,16 @@ import (
 	"math"
 )
 
-// maxNormError is how far the length of a vector may be from 1: more than float32
-// sums over 4,096 dimensions are off, less than any vector that was not normalised.
+// maxNormError is the largest accepted deviation of a vector's length from 1. It is more than the
+// rounding error of float32 sums over 4,096 dimensions, and less than the deviation of any vector
+// that was not normalised.
 const maxNormError = 1e-3
 
-// A BadOutputError says that an embedder did not keep to its contract.
+// A BadOutputError reports that an embedder violated its contract.
 type BadOutputError struct {
 	Model  string
-	Text   int    // index into the texts of the call; -1: what is wrong is not of one
-	Detail string // what is wrong
+	Text   int    // index into the texts of the call; -1 if the error concerns no single text
+	Detail string // the violation
 }
 
 func (e *BadOutputError) Error() string {
@@ -24,17 +25,16 @@ func (e *BadOutputError) Error() string {
 	return fmt.Sprintf("%s gave text %d %s", e.Model, e.Text, e.Detail)
 }
 
-// Embed is e.Embed held to its contract: one vector per text, all of them finite,
-// of unit length and of one number of dimensions. What breaks it is a
-// *BadOutputError, and nothing from there on is returned: with an error come the
-// vectors of a prefix of texts that can be kept.
+// Embed calls e.Embed and checks the result against the contract: one vector per text, all of them
+// finite, of unit length and with the same number of dimensions. A violation is a *BadOutputError.
+// On error, Embed returns the valid vectors of a prefix of texts, which the caller may keep.
 func Embed(ctx context.Context, e Embedder, p Purpose, texts []string) ([]Vector, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
 	vectors, err := e.Embed(ctx, p, texts)
 	if n := len(vectors); n > len(texts) || err == nil && n < len(texts) {
-		// Nobody can tell which vector is whose.
+		// Vectors cannot be assigned to texts.
 		return nil, &BadOutputError{e.Model(), -1, fmt.Sprintf("%d vectors for %d texts", n, len(texts))}
 	}
 	for i, v := range vectors {
@@ -45,12 +45,12 @@ func Embed(ctx context.Context, e Embedder, p Purpose, texts []string) ([]Vector
 	return vectors, err
 }
 
-// badVector says what is wrong with a vector, if anything is.
+// badVector returns what is wrong with a vector, or "" if it is valid.
 func badVector(v Vector, dimensions int) string {
 	if len(v) == 0 || len(v) != dimensions {
 		return fmt.Sprintf("a vector of %d dimensions, the first %d", len(v), dimensions)
 	}
-	square := float64(0) // NaN and infinity stay what they are
+	square := float64(0) // NaN and infinity propagate
 	for _, x := range v {
 		square += float64(x) * float64(x)
 	}
@@ -63,8 +63,7 @@ func badVector(v Vector, dimensions int) string {
 	return ""
 }
 
-// EmbedQuery returns the vector of one query. A query over the model's limit is a
-// *TooLongError.
+// EmbedQuery returns the vector of one query. A query over the model's limit is a *TooLongError.
 func EmbedQuery(ctx context.Context, e Embedder, text string) (Vector, error) {
 	vectors, err := Embed(ctx, e, Query, []string{text})
 	if err != nil {

@@ -7,27 +7,27 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An ErrorKind says what kind of failure a call to a provider met.
+// An ErrorKind classifies the failure of a call to a provider.
 type ErrorKind string
 
-// The kinds. The temporary ones may pass by themselves; the others need somebody
-// to change something.
+// The kinds. Temporary errors may go away without intervention; the others persist until the
+// request, the configuration or the account changes.
 const (
 	RateLimited ErrorKind = "rate limited"       // temporary: too many calls or tokens
 	Overloaded  ErrorKind = "overloaded"         // temporary: the provider has no room (503, 529)
 	ServerError ErrorKind = "server error"       // temporary: any other 5xx
 	Unreachable ErrorKind = "unreachable"        // temporary: no connection, or it broke before the reply began
-	TimedOut    ErrorKind = "timed out"          // temporary: no reply, or none of it for too long
-	BrokeOff    ErrorKind = "broke off"          // temporary: the reply ended before its end
-	Open        ErrorKind = "circuit open"       // temporary: it failed too often to be asked now
-	BadKey      ErrorKind = "not authorised"     // the credentials are missing, wrong or not allowed to do this
-	NoModel     ErrorKind = "no such model"      // the provider, or its region, does not have it
-	BadRequest  ErrorKind = "refused request"    // the provider does not take the request
+	TimedOut    ErrorKind = "timed out"          // temporary: no reply, or the reply stalled
+	BrokeOff    ErrorKind = "broke off"          // temporary: the reply is incomplete
+	Open        ErrorKind = "circuit open"       // temporary: too many recent failures, so no call was made
+	BadKey      ErrorKind = "not authorised"     // the credentials are missing, wrong or lack the permission
+	NoModel     ErrorKind = "no such model"      // the provider, or its region, does not offer the model
+	BadRequest  ErrorKind = "refused request"    // the provider rejects the request
 	TooLong     ErrorKind = "too long"           // the request does not fit into the model's window
 	NoQuota     ErrorKind = "no quota"           // the account has no money or quota left
-	Filtered    ErrorKind = "filtered"           // the provider's filter refused to answer
-	TooLarge    ErrorKind = "too large"          // the reply is larger than a reply can be
-	BadReply    ErrorKind = "not understandable" // the reply is not of the provider's format
+	Filtered    ErrorKind = "filtered"           // the provider's content filter refused to answer
+	TooLarge    ErrorKind = "too large"          // the reply exceeds the size limit
+	BadReply    ErrorKind = "not understandable" // the reply is not in the provider's format
 )
 
 // Temporary reports whether the same call may succeed later.
@@ -39,17 +39,17 @@ func (k ErrorKind) Temporary() bool {
 	return false
 }
 
-// An Error is how a call to a provider failed. It is assay.ErrUnavailable: whoever
-// asked has to do without the provider, for now or until somebody changes
-// something. Its text never holds a credential.
+// An Error is a failed call to a provider. It is assay.ErrUnavailable: the caller has to proceed
+// without the provider, either for now or until a person intervenes. Its text never contains a
+// credential.
 type Error struct {
-	Model      string // as Model.Model; of a service that is no model, its name
+	Model      string // as Model.Model; for a service that is not a model, its name
 	Kind       ErrorKind
-	Status     int           // of HTTP; 0: there was none
-	Message    string        // the provider's own words, shortened; or what went wrong
-	RetryAfter time.Duration // that the provider asks to wait; 0: it does not say
-	Usage      assay.Usage   // what was spent all the same
-	Attempts   []Attempt     // those before this one, that failed too
+	Status     int           // HTTP status; 0 if there was none
+	Message    string        // the provider's own message, shortened; or a description of the failure
+	RetryAfter time.Duration // wait requested by the provider; 0 if unspecified
+	Usage      assay.Usage   // consumed in spite of the failure
+	Attempts   []Attempt     // earlier attempts, which also failed
 }
 
 func (e *Error) Error() string {

@@ -1,6 +1,6 @@
-// Package llm says what assay asks of models, as small interfaces: vectors of
-// texts, vectors of tokens, and how well texts answer a query. Providers
-// implement them; nothing else of assay knows who does.
+// Package llm defines the interfaces between assay and models: language models, embedders,
+// rerankers and readers. Providers implement them; the rest of assay does not depend on any
+// provider.
 package llm
 
 import (
@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// A Vector is what an Embedder makes of a text.
+// A Vector is the embedding of a text.
 type Vector = []float32
 
-// A Purpose says what a text is embedded for. Models that tell queries from
-// passages treat the two differently; the others ignore it.
+// A Purpose is the use for which a text is embedded. Models that distinguish queries from passages
+// embed the two differently; others ignore it.
 type Purpose int
 
 // The purposes.
@@ -23,62 +23,60 @@ const (
 
 // An Embedder maps texts to vectors in one embedding space.
 type Embedder interface {
-	// Model names the space, for example "gte-small/384", for good: what makes
-	// other vectors has another name. Vectors of different models are never
-	// compared.
+	// Model returns the name of the embedding space, for example "gte-small/384". A name is
+	// permanent: an embedder that returns other vectors has another name. Vectors of different
+	// models are never compared.
 	Model() string
 
-	// Embed returns one vector per text, in the order given, for texts used as p
-	// says. Every vector is of unit length and has the same number of dimensions.
-	// A text over the model's limit is a *TooLongError, never cut silently. Embed
-	// splits large inputs into requests itself. On error it may also return the
-	// vectors of a prefix of texts, for the caller to keep. Embed is safe for
-	// concurrent use.
+	// Embed returns one vector per text, in the order given, for texts used for purpose p. Every
+	// vector has unit length and the same number of dimensions. A text over the model's limit is a
+	// *TooLongError and is never truncated silently. Embed splits large inputs into requests
+	// itself. On error it may also return the vectors of a prefix of texts, for the caller to keep.
+	// Embed is safe for concurrent use.
 	Embed(ctx context.Context, p Purpose, texts []string) ([]Vector, error)
 }
 
-// A TokenCounter is an Embedder that knows how many tokens a text has.
+// A TokenCounter is an Embedder that can count the tokens of a text.
 type TokenCounter interface {
-	// Tokens returns how many tokens Embed reads of text, those that the model
-	// adds itself included.
+	// Tokens returns the number of tokens that Embed reads for text, including those that the model
+	// adds itself.
 	Tokens(text string) int
 
-	// MaxTokens is the most tokens that Embed takes of one text.
+	// MaxTokens returns the largest number of tokens that Embed accepts for one text.
 	MaxTokens() int
 }
 
-// A TokenEmbedder is an Embedder that also gives a vector for each token.
+// A TokenEmbedder is an Embedder that also returns a vector for each token.
 type TokenEmbedder interface {
-	// EmbedTokens returns, for each text in the order given, the vectors of its
-	// tokens in the order of the text, each of unit length, without those that the
-	// model adds itself. Otherwise it is as Embed.
+	// EmbedTokens returns, for each text in the order given, the vectors of its tokens in text
+	// order. Each has unit length. Tokens that the model adds itself have none. Otherwise it
+	// behaves like Embed.
 	EmbedTokens(ctx context.Context, p Purpose, texts []string) ([][]Vector, error)
 }
 
-// A Linguist is an Embedder that was made for certain languages.
+// A Linguist is an Embedder that was trained for certain languages.
 type Linguist interface {
-	// Languages lists them by ISO 639-1 code; empty: it is not limited to any.
+	// Languages returns their ISO 639-1 codes. An empty list means no restriction.
 	Languages() []string
 }
 
-// A Reranker judges how well texts answer a query.
+// A Reranker scores how well texts answer a query.
 type Reranker interface {
-	// Model names the reranker, for example "ms-marco-MiniLM-L-6-v2".
+	// Model returns the name of the reranker, for example "ms-marco-MiniLM-L-6-v2".
 	Model() string
 
-	// Rerank returns one finite score per text, in the order given; higher is
-	// better. Scores are the reranker's own and comparable only within one call. A
-	// text that does not fit beside the query is a *TooLongError, never cut
-	// silently. Rerank is safe for concurrent use.
+	// Rerank returns one finite score per text, in the order given; higher is better. Scores have
+	// no common scale and are comparable only within one call. A text that does not fit beside the
+	// query is a *TooLongError and is never truncated silently. Rerank is safe for concurrent use.
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
-// A TooLongError says that a text has more tokens than a model takes.
+// A TooLongError reports that a text has more tokens than a model accepts.
 type TooLongError struct {
 	Model  string
 	Text   int // index into the texts of the call
-	Tokens int // that it has; by an estimate, where only the model knows
-	Limit  int // 0: only the model knows
+	Tokens int // of the text; an estimate if only the model can count them
+	Limit  int // 0 if only the model knows it
 }
 
 func (e *TooLongError) Error() string {

@@ -20,7 +20,8 @@ func TestHashingKeepsTheContract(t *testing.T) {
 	llmtest.TestEmbedder(t, llmtest.Plain(new(llmtest.Hashing)))
 }
 
-// What breaks the contract is an error, and what came before it can be kept.
+// TestEmbedRefusesBadOutput checks that a contract violation is an error and that the vectors
+// before it are kept.
 func TestEmbedRefusesBadOutput(t *testing.T) {
 	texts := []string{"one", "two", "three", "four"}
 	kept := map[llmtest.Fault]int{
@@ -66,7 +67,7 @@ func TestEmbedPassages(t *testing.T) {
 		name     string
 		passage  assay.Passage
 		windows  int
-		repeated string // stands in each window
+		repeated string // appears in each window
 	}{
 		{"short", passageOf("Title", "a few words", "Heading"), 1, "title heading"},
 		{"just fits", passageOf("", strings.Repeat("w ", 38)), 1, ""},
@@ -104,7 +105,7 @@ func TestEmbedPassages(t *testing.T) {
 			}
 			checkUnit(t, made)
 
-			// One that does not count tokens comes to about the same.
+			// Without a token counter the result is about the same.
 			plain, err := llm.EmbedPassages(t.Context(), llmtest.Plain(e), []assay.Passage{passageOf("", "first"), test.passage, passageOf("", "last")})
 			if err != nil || len(plain) != 3 {
 				t.Fatalf("without a counter: %d vectors, %v", len(plain), err)
@@ -117,7 +118,8 @@ func TestEmbedPassages(t *testing.T) {
 	}
 }
 
-// A vector of windows is their mean by tokens.
+// TestWindowsAreWeighted checks that the vector of a windowed passage is the mean of its windows'
+// vectors, weighted by tokens.
 func TestWindowsAreWeighted(t *testing.T) {
 	e := &llmtest.Hashing{Limit: 12}
 	body := strings.TrimSpace(strings.Repeat("alpha ", 10) + strings.Repeat("beta ", 7))
@@ -142,7 +144,8 @@ func TestWindowsAreWeighted(t *testing.T) {
 	}
 }
 
-// A passage that fits no window is named, and those before it are kept.
+// TestEmbedPassagesThatFitNowhere checks that the error names the passage that fits no window, and
+// that the vectors before it are kept.
 func TestEmbedPassagesThatFitNowhere(t *testing.T) {
 	e := &llmtest.Hashing{Limit: 2}
 	passages := []assay.Passage{passageOf("", "..."), passageOf("", "word")}
@@ -191,10 +194,10 @@ func TestTooLongError(t *testing.T) {
 	}
 }
 
-// Budgets are reserved by the estimate: what has many tokens for its length is not
-// taken for prose.
+// TestEstimateTokens checks that text with many tokens for its length is not estimated as prose:
+// budgets are reserved by the estimate.
 func TestEstimateTokens(t *testing.T) {
-	for text, least := range map[string]int{ // by the vocabularies of BERT and of SentencePiece, which have no long numbers
+	for text, least := range map[string]int{ // lower bounds from the vocabularies of BERT and SentencePiece, which have no long numbers
 		"": 0, "Thirty days of annual leave.": 6, "1234567890": 10, "| 12.5 | 7.5 | 0.31 |": 14, "192.168.0.12:8080": 13, "if (x[i] != y[j]) { z++ }": 12, "Größenänderung": 6,
 	} {
 		if got := llm.EstimateTokens(text); got < least || got > len(text) {
@@ -203,7 +206,8 @@ func TestEstimateTokens(t *testing.T) {
 	}
 }
 
-// What was read from a cache has its own price, where that is known, and never a higher one.
+// TestCostCached checks that cached input has its own price, if that is known, and never a higher
+// one.
 func TestCostCached(t *testing.T) {
 	u := assay.Usage{InputTokens: 1000, OutputTokens: 100}
 	for _, tt := range []struct {

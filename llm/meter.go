@@ -8,42 +8,40 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Meter counts what embedders and rerankers spend inside a search: their
-// interfaces have no place for it, since most of them are in this process and spend
-// nothing. Whoever makes a search a step puts one into its context; who calls a
-// provider reports to it. It is the one thing besides cancellation that a context
-// carries, because between the two stand the retriever and every wrapper of a model,
-// to none of which it matters. It is safe for concurrent use.
+// A Meter counts the usage of embedders and rerankers within a search. Their interfaces do not
+// return usage, since most of them run in this process and cost nothing. The caller that runs a
+// search as a step puts a Meter into its context, and code that calls a provider reports to it.
+// Apart from cancellation it is the only thing that a context carries: the retriever and the
+// wrappers of a model lie between the two and do not need it. A Meter is safe for concurrent use.
 type Meter struct {
 	limit assay.Usage
 
-	of     *Meter // that what is reported is handed on to; nil: it is kept here
-	prices Facts  // with which
+	of     *Meter // the meter that reports are forwarded to; nil if this one keeps them
+	prices Facts  // applied to forwarded reports
 
 	mu    sync.Mutex
 	spent assay.Usage
-	held  []assay.Usage // for calls that have room and are not reported yet
+	held  []assay.Usage // reservations for calls that are not reported yet
 }
 
-// NewMeter returns a meter by which up to limit may be spent. Of its fields, one that
-// is zero sets no limit, and one that is negative allows nothing. Tokens are one
-// limit, input and output together.
+// NewMeter returns a meter that allows usage up to limit. A field of limit that is zero sets no
+// limit; a negative one allows nothing. Input and output tokens share one limit.
 func NewMeter(limit assay.Usage) *Meter { return &Meter{limit: limit} }
 
-// Spent returns what was reported so far.
+// Spent returns the usage reported so far.
 func (m *Meter) Spent() assay.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.spent
 }
 
-// priced is u with its cost, if that is not in it.
+// priced returns u with its cost raised at least to the price of its tokens.
 func (m *Meter) priced(u assay.Usage) assay.Usage {
 	u.CostMicros = max(u.CostMicros, m.prices.Cost(u))
 	return u
 }
 
-// hold keeps room for another u, or says which limit has none.
+// hold reserves room for u, or returns an error that names the exhausted limit.
 func (m *Meter) hold(u assay.Usage) error {
 	if m.of != nil {
 		return m.of.hold(m.priced(u))
@@ -72,14 +70,13 @@ func (m *Meter) hold(u assay.Usage) error {
 
 type meterKey struct{}
 
-// WithMeter returns a context below which calls are reported to m.
+// WithMeter returns a context in which calls are reported to m.
 func WithMeter(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
-// WithPrice returns a context below which what is reported to the meter of ctx costs
-// what the facts of a service say, unless the report says so itself. Without a meter, or
-// a price, it is ctx.
+// WithPrice returns a context in which usage reported to the meter of ctx is priced by the facts of
+// a service, unless the report includes a higher cost. Without a meter or prices, it returns ctx.
 func WithPrice(ctx context.Context, f Facts) context.Context {
 	m, ok := ctx.Value(meterKey{}).(*Meter)
 	if !ok || !f.Priced {
@@ -88,11 +85,10 @@ func WithPrice(ctx context.Context, f Facts) context.Context {
 	return WithMeter(ctx, &Meter{of: m, prices: f})
 }
 
-// Room reports, as assay.ErrBudget, that another call which spends up to u does not
-// fit into what may be spent below ctx. It is asked before each request of an
-// embedder or reranker to a provider, repetitions included, and the room that it finds
-// is kept until that is reported: of requests made at once each has its own. Without a
-// meter there is always room.
+// Room reserves room for one call that uses up to u. It returns assay.ErrBudget if the call does
+// not fit into the limit of ctx's meter. Code that calls an embedder or reranker of a provider
+// calls Room before each request, including retries. The reservation lasts until Report, so
+// concurrent requests do not share room. Without a meter there is always room.
 func Room(ctx context.Context, u assay.Usage) error {
 	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
 		return m.hold(u)
@@ -100,9 +96,8 @@ func Room(ctx context.Context, u assay.Usage) error {
 	return nil
 }
 
-// Report tells the meter of ctx, if there is one, what a request of an embedder or
-// reranker to a provider has spent, also one that failed. It is called once for each
-// request, after Room.
+// Report adds the usage of one request of an embedder or reranker to the meter of ctx, if there is
+// one. It is called once for each request, failed ones included, after Room.
 func Report(ctx context.Context, u assay.Usage) {
 	m, ok := ctx.Value(meterKey{}).(*Meter)
 	if !ok {

@@ -15,12 +15,12 @@ func TestMeter(t *testing.T) {
 	if err := llm.Room(ctx, assay.Usage{Calls: 1 << 30}); err != nil {
 		t.Errorf("without a meter: %v", err)
 	}
-	llm.Report(ctx, assay.Usage{Calls: 1}) // nobody hears it
+	llm.Report(ctx, assay.Usage{Calls: 1}) // no meter receives it
 
 	m := llm.NewMeter(assay.Usage{Calls: 3, InputTokens: 100})
 	ctx = llm.WithMeter(ctx, m)
 	llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: 60, CostMicros: 5})
-	llm.Report(ctx, assay.Usage{Calls: -7, InputTokens: -7}) // gives nothing back
+	llm.Report(ctx, assay.Usage{Calls: -7, InputTokens: -7}) // negative numbers are ignored
 	if got, want := m.Spent(), (assay.Usage{Calls: 1, InputTokens: 60, CostMicros: 5}); got != want {
 		t.Errorf("Spent() = %+v, want %+v", got, want)
 	}
@@ -28,7 +28,7 @@ func TestMeter(t *testing.T) {
 		more assay.Usage
 		fits bool
 	}{
-		{assay.Usage{Calls: 2, InputTokens: 40, CostMicros: 1 << 40}, true}, // money has no limit
+		{assay.Usage{Calls: 2, InputTokens: 40, CostMicros: 1 << 40}, true}, // no limit on cost
 		{assay.Usage{Calls: 3}, false},
 		{assay.Usage{Calls: 1, InputTokens: 30, OutputTokens: 11}, false},
 	} {
@@ -51,7 +51,7 @@ func TestMeterWithPrice(t *testing.T) {
 	if err := llm.Room(ctx, assay.Usage{InputTokens: 5}); !errors.Is(err, assay.ErrBudget) {
 		t.Errorf("Room = %v, want ErrBudget", err)
 	}
-	llm.Report(ctx, assay.Usage{InputTokens: 1, CostMicros: 3}) // it knows better
+	llm.Report(ctx, assay.Usage{InputTokens: 1, CostMicros: 3}) // its cost is higher than the price gives
 	if got := m.Spent().CostMicros; got != 9 {
 		t.Errorf("%d spent, want 9", got)
 	}
@@ -70,7 +70,8 @@ func TestMeterThatAllowsNothing(t *testing.T) {
 	}
 }
 
-// What has room keeps it until it is reported.
+// TestMeterOfCallsAtOnce checks that concurrent calls each have their own reservation until they
+// are reported.
 func TestMeterOfCallsAtOnce(t *testing.T) {
 	ctx := llm.WithMeter(context.Background(), llm.NewMeter(assay.Usage{Calls: 2}))
 	one := assay.Usage{Calls: 1}
@@ -79,7 +80,7 @@ func TestMeterOfCallsAtOnce(t *testing.T) {
 			t.Errorf("call %d: %v, want it to fit: %v", n+1, err, fits)
 		}
 	}
-	llm.Report(ctx, assay.Usage{}) // one was not made after all
+	llm.Report(ctx, assay.Usage{}) // one call was not made after all
 	if err := llm.Room(ctx, one); err != nil {
 		t.Error(err)
 	}

@@ -9,47 +9,47 @@ import (
 
 // A Model is a language model that continues a conversation.
 type Model interface {
-	// Model names it, with the provider that it is reached by: "openai/gpt-4.1".
+	// Model returns the model's name with the provider that serves it, for example
+	// "openai/gpt-4.1".
 	Model() string
 
-	// Generate asks the model once. What went wrong is an *Error, unless ctx has
-	// ended: a reply that broke off is one, and never a Response. The Response is
-	// not to be believed: arguments may be no JSON, tools invented, and the text
-	// anything at all.
+	// Generate calls the model once. A failure is an *Error, unless ctx has ended. A reply that
+	// broke off is an error, never a Response. The Response is untrusted: arguments may be invalid
+	// JSON, tools may be invented, and the text may be anything.
 	//
-	// Where stream is not nil, text is handed to it as it arrives, in order, by the
-	// goroutine that called; the Response has all of it again. A reply that breaks
-	// off may have streamed a part. When Generate returns, nothing of the call is
-	// left: no goroutine, no connection in use. Generate is safe for concurrent use.
+	// If stream is not nil, Generate passes text to it as it arrives, in order, on the calling
+	// goroutine; the Response contains all of it again. A reply that breaks off may have streamed a
+	// part. When Generate returns, the call has no goroutine and no connection left in use.
+	// Generate is safe for concurrent use.
 	Generate(ctx context.Context, req Request, stream func(Delta)) (Response, error)
 }
 
 // A Delta is a piece of text as a model produces it.
 type Delta struct{ Text string }
 
-// A Request is what a model is asked.
+// A Request is the input of a model call.
 type Request struct {
-	// System is what the model is told about its job. It is the part that stays the
-	// same from call to call: providers that can cache a prefix cache Tools and it.
+	// System contains the instructions. It is the part that stays the same from call to call:
+	// providers that can cache a prefix cache Tools and System.
 	System   string    `json:"system,omitempty"`
-	Messages []Message `json:"messages"` // at least one; the last one is not of the assistant
+	Messages []Message `json:"messages"` // at least one; the last one is not from the assistant
 
-	Tools  []Tool     `json:"tools,omitempty"`  // that the model may call
-	Choice ToolChoice `json:"choice,omitempty"` // whether it has to
+	Tools  []Tool     `json:"tools,omitempty"`  // the tools that the model may call
+	Choice ToolChoice `json:"choice,omitempty"` // whether it must call one
 
-	// Schema, where set, is what the text of the reply has to follow. Providers
-	// without such a thing ask for it in words: whoever needs it checks.
+	// Schema, if set, is the schema that the text of the reply has to follow. Providers without
+	// native support request it in words, so the caller must validate the reply.
 	Schema *Schema `json:"schema,omitempty"`
 
-	MaxTokens   int     `json:"max_tokens"`  // of the reply, at least 1
-	Temperature float64 `json:"temperature"` // in [0, 2]; left out where a model does not take it
+	MaxTokens   int     `json:"max_tokens"`  // limit of the reply, at least 1
+	Temperature float64 `json:"temperature"` // in [0, 2]; omitted if the model does not accept one
 
-	// Attempts is how often the call may be made until it succeeds, at least 1; a
-	// provider makes one, and what wraps it (package resilient) the others.
+	// Attempts is the largest number of attempts, at least 1. A provider makes one; a wrapper
+	// (package resilient) makes the others.
 	Attempts int `json:"attempts"`
 }
 
-// A Speaker is who says a message.
+// A Speaker is the author of a message.
 type Speaker string
 
 // The speakers.
@@ -58,8 +58,8 @@ const (
 	Assistant Speaker = "assistant"
 )
 
-// A Message is one turn of a conversation. Results answer the Calls of the
-// assistant's message before, all of them, and stand in a user's message.
+// A Message is one turn of a conversation. Results belong in a user's message and answer all Calls
+// of the preceding assistant message.
 type Message struct {
 	Speaker Speaker      `json:"speaker"`
 	Text    string       `json:"text,omitempty"`
@@ -67,41 +67,41 @@ type Message struct {
 	Results []ToolResult `json:"results,omitempty"` // user only
 }
 
-// A Tool is something that a model may ask to have done.
+// A Tool is a function that a model may ask the caller to run.
 type Tool struct {
 	Name        string          `json:"name"` // of letters, digits, _ and -; at most 64
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // JSON schema of an object
 }
 
-// A ToolChoice says whether a model has to call tools.
+// A ToolChoice controls whether a model has to call tools.
 type ToolChoice string
 
 // The choices.
 const (
-	ToolsAuto     ToolChoice = "" // as the model likes
+	ToolsAuto     ToolChoice = "" // the model decides
 	ToolsRequired ToolChoice = "required"
 	ToolsNone     ToolChoice = "none"
 )
 
-// A ToolCall is what a model asks to have done.
+// A ToolCall is a model's request to run a tool.
 type ToolCall struct {
-	ID        string `json:"id"` // unique in the reply; made up where a provider has none
+	ID        string `json:"id"` // unique in the reply; generated if the provider sends none
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // as the model sent it, meant to be a JSON object
+	Arguments string `json:"arguments"` // as the model sent it; should be a JSON object
 
-	// Opaque is what the provider wants to have back with the call, in a form of its
-	// own: the signature of the thinking that led to it, say. Whoever makes a Message
-	// of a Response keeps it. Another provider ignores it.
+	// Opaque is provider-specific data that must be sent back with the call, for example the
+	// signature of the thinking that led to it. Code that turns a Response into a Message keeps it.
+	// Other providers ignore it.
 	Opaque string `json:"opaque,omitempty"`
 }
 
-// A ToolResult is what came of a call.
+// A ToolResult is the result of a ToolCall.
 type ToolResult struct {
-	Call  string `json:"call"` // its ID
-	Name  string `json:"name"` // of its tool
+	Call  string `json:"call"` // ID of the call
+	Name  string `json:"name"` // name of the tool
 	Text  string `json:"text"`
-	Error bool   `json:"error,omitempty"` // the call failed, Text says why
+	Error bool   `json:"error,omitempty"` // the call failed and Text gives the reason
 }
 
 // A Schema is a JSON schema with a name.
@@ -110,32 +110,32 @@ type Schema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// A Finish says why a reply ended.
+// A Finish is the reason for which a reply ended.
 type Finish string
 
-// The reasons. A provider's other reasons are FinishOther.
+// The reasons. All other reasons of providers map to FinishOther.
 const (
 	FinishStop    Finish = "stop"
-	FinishLength  Finish = "length" // MaxTokens, or the model's window, is used up
+	FinishLength  Finish = "length" // MaxTokens or the model's window is exhausted
 	FinishTools   Finish = "tools"  // the model waits for the results of its calls
 	FinishRefused Finish = "refused"
 	FinishOther   Finish = "other"
 )
 
-// A Response is a model's reply, whole.
+// A Response is a model's complete reply.
 type Response struct {
-	Text   string     `json:"text"` // when refused, what it said instead
+	Text   string     `json:"text"` // if refused, the text of the refusal
 	Calls  []ToolCall `json:"calls,omitempty"`
 	Finish Finish     `json:"finish"`
-	Served string     `json:"served,omitempty"` // the model that the provider says has answered
+	Served string     `json:"served,omitempty"` // the model that answered, according to the provider
 
-	// Usage counts every attempt. Its tokens are what the provider says; where it
-	// says nothing they are counted by EstimateTokens and Estimated is set.
+	// Usage covers all attempts. Tokens are those reported by the provider. If it reports none,
+	// EstimateTokens counts them and Estimated is set.
 	Usage     assay.Usage `json:"usage"`
 	Estimated bool        `json:"estimated,omitempty"`
-	Cached    int         `json:"cached,omitempty"` // of the input tokens, those read from a provider's prompt cache
+	Cached    int         `json:"cached,omitempty"` // the input tokens that were read from a provider's prompt cache
 
-	// Attempts are those that failed before the one that succeeded.
+	// Attempts are the failed attempts before the successful one.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
@@ -145,26 +145,27 @@ type Attempt struct {
 	Message string    `json:"message"`
 }
 
-// Facts are what is known of a model beforehand. Zero fields: not known.
+// Facts are the known properties of a model. A zero field is unknown.
 type Facts struct {
 	Window    int  // tokens of request and reply together
 	MaxOutput int  // tokens of a reply
-	Priced    bool // the two prices are known
+	Priced    bool // Input and Output are known
 	Input     int64
 	Output    int64 // price of a million tokens, in millionths of the currency
 
-	// Cached is that of input that a provider read from its prompt cache; 0: that of Input.
+	// Cached is the price of input that a provider read from its prompt cache; 0 means the same as
+	// Input.
 	Cached int64 `json:",omitempty"`
 }
 
-// Cost returns what a call costs, in millionths of the currency, rounded up.
+// Cost returns the cost of a call, in millionths of the currency, rounded up.
 func (f Facts) Cost(u assay.Usage) int64 {
 	const million = 1_000_000
 	return (int64(u.InputTokens)*f.Input + int64(u.OutputTokens)*f.Output + million - 1) / million
 }
 
-// CostCached is Cost where so many of the input tokens were read from a provider's prompt
-// cache. It is never more than Cost, which is what is reserved.
+// CostCached is like Cost, with the given number of input tokens read from a provider's prompt
+// cache. The result is never more than Cost, which is the amount that is reserved.
 func (f Facts) CostCached(u assay.Usage, cached int) int64 {
 	if f.Cached <= 0 || f.Cached >= f.Input {
 		return f.Cost(u)
@@ -174,10 +175,10 @@ func (f Facts) CostCached(u assay.Usage, cached int) int64 {
 	return ((int64(u.InputTokens)-read)*f.Input + read*f.Cached + int64(u.OutputTokens)*f.Output + million - 1) / million
 }
 
-// A Described is a Model, or another service that is asked, of which something is known.
+// A Described is a Model or another service with known Facts.
 type Described interface{ Facts() Facts }
 
-// FactsOf returns what is known of a service: of one that is no [Described], nothing.
+// FactsOf returns the Facts of a service, or zero Facts if it is no [Described].
 func FactsOf(service any) Facts {
 	if d, ok := service.(Described); ok {
 		return d.Facts()
@@ -185,19 +186,19 @@ func FactsOf(service any) Facts {
 	return Facts{}
 }
 
-// EstimateTokens returns a cautious estimate of the tokens that a model makes of
-// text: more than the common vocabularies make of prose in scripts with spaces (which
-// is a token for four letters) and of code, about theirs of tables of numbers and of
-// the other scripts. Of identifiers, such as hashes, it may fall short by a third.
+// EstimateTokens returns a cautious estimate of the number of tokens of text. It exceeds the count
+// of the common vocabularies for code and for prose in scripts with spaces (one token per four
+// letters). It is close to their count for tables of numbers and for other scripts. For
+// identifiers, such as hashes, it may be a third too low.
 func EstimateTokens(text string) int {
 	thirds := 0 // of a token
 	for _, r := range text {
 		switch {
-		case '0' <= r && r <= '9': // many vocabularies have no numbers but these
+		case '0' <= r && r <= '9': // many vocabularies have single digits only
 			thirds += 3
 		case r == ' ' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z':
 			thirds++
-		case r < 0x800: // signs as well, which often come in pairs
+		case r < 0x800: // punctuation too, which often comes in pairs
 			thirds += 2
 		default:
 			thirds += 4
@@ -206,7 +207,7 @@ func EstimateTokens(text string) int {
 	return (thirds + 2) / 3
 }
 
-// InputTokens returns a cautious estimate of the tokens of a request.
+// InputTokens returns a cautious estimate of the number of input tokens of a request.
 func (r Request) InputTokens() int {
 	const perMessage, perTool = 8, 16
 	n := EstimateTokens(r.System) + perMessage

@@ -11,15 +11,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// EmbedPassages returns one vector per passage, in the order given, of unit
-// length: what the model makes of Passage.Words.
+// EmbedPassages returns one vector per passage, in the order given: the embedding of Passage.Words,
+// at unit length.
 //
-// A passage over the model's limit is embedded in windows that together hold all
-// of its text, each after its title and headings; its vector is the mean of
-// theirs, weighted by their tokens of text (of an embedder that is no
-// TokenCounter, by their bytes), at unit length.
+// A passage over the model's limit is embedded in windows that together cover its whole text, each
+// after its title and headings. The passage's vector is the mean of the windows' vectors, weighted
+// by their text tokens and scaled to unit length. If the embedder is no TokenCounter, the weights
+// are bytes.
 //
-// With an error come the vectors of a prefix of the passages, which can be kept.
+// On error EmbedPassages also returns the vectors of a prefix of the passages, which the caller may
+// keep.
 func EmbedPassages(ctx context.Context, e Embedder, passages []assay.Passage) ([]Vector, error) {
 	counter, _ := e.(TokenCounter)
 	windowed := make([]windows, len(passages))
@@ -44,12 +45,11 @@ func EmbedPassages(ctx context.Context, e Embedder, passages []assay.Passage) ([
 	return vectors, nil
 }
 
-// embedWindows embeds the passages from the given one on, as they are windowed. On
-// error the vectors are those of the first of these, and a *TooLongError is about a
-// passage.
+// embedWindows embeds the windowed passages from index from on. On error it returns the vectors of
+// a prefix of these, and a *TooLongError refers to a passage.
 func embedWindows(ctx context.Context, e Embedder, passages []windows, from int) ([]Vector, error) {
 	var texts []string
-	var of []int // whose each is
+	var of []int // passage index of each text
 	for i, w := range passages[from:] {
 		for _, part := range w.parts {
 			texts, of = append(texts, w.header+part), append(of, from+i)
@@ -73,24 +73,24 @@ func embedWindows(ctx context.Context, e Embedder, passages []windows, from int)
 	return vectors, err
 }
 
-// Windows are the texts that a passage is embedded as.
+// windows is a passage split into the texts to embed.
 type windows struct {
-	header  string // before each part
+	header  string // prefix of each part
 	body    string
-	parts   []string // of the body, in order; those that hold nothing are left out
+	parts   []string // of the body, in order; blank ones are omitted
 	weights []float64
-	pieces  int // that the body was cut into, those left out counted
+	pieces  int // number of parts of the body, including blank ones
 }
 
-// whole returns a passage as one text.
+// whole returns a passage as a single window.
 func whole(p assay.Passage) windows {
 	all := p.Words()
 	header := strings.TrimSuffix(all, p.Text)
 	return windows{header: header, body: p.Text, parts: []string{p.Text}, weights: []float64{1}}
 }
 
-// fit divides the body until every window fits, by the counter; a nil counter
-// lets all pass. What cannot be divided further is a *TooLongError about passage i.
+// fit splits the body until every window fits, according to counter. With a nil counter it does
+// nothing. If the body cannot be split further, it returns a *TooLongError about passage i.
 func (w *windows) fit(model string, i int, counter TokenCounter) error {
 	if counter == nil {
 		return nil
@@ -102,7 +102,7 @@ func (w *windows) fit(model string, i int, counter TokenCounter) error {
 	}
 	blank := counter.Tokens("")
 	header := counter.Tokens(w.header) - blank
-	if header > limit/2 { // it would crowd the text out: it is text itself then
+	if header > limit/2 { // it would crowd out the text, so treat it as text
 		w.body, w.header, header = w.header+w.body, "", 0
 	}
 	room := max(1, limit-blank-header)
@@ -122,12 +122,12 @@ func (w *windows) fit(model string, i int, counter TokenCounter) error {
 	}
 }
 
-// minPart is the fewest bytes of a part after a header that nobody can count the
-// tokens of: with less the header is most of what is embedded.
+// minPart is the smallest part, in bytes, that keeps its header when there is no token counter. In
+// a smaller one, the header would dominate the embedding.
 const minPart = 200
 
-// divide makes one more window of the body, when a TokenCounter is not there to
-// say how many it takes. It reports whether it could.
+// divide splits the body into one more window, for an embedder without TokenCounter. It reports
+// whether it could.
 func (w *windows) divide() bool {
 	n := max(2, w.pieces+1)
 	if w.header != "" && len(w.body)/n < minPart {
@@ -136,8 +136,8 @@ func (w *windows) divide() bool {
 	return w.split(n)
 }
 
-// split cuts the body into n parts of about the same length, between words where
-// there are any. It reports whether each is shorter than the body.
+// split cuts the body into n parts of similar length, between words if possible. It reports whether
+// each part is shorter than the body.
 func (w *windows) split(n int) bool {
 	if n < 2 || n > utf8.RuneCountInString(w.body) {
 		return false
@@ -158,8 +158,8 @@ func (w *windows) split(n int) bool {
 	return len(w.parts) > 0
 }
 
-// boundary returns where to cut text at or before at and after start: behind the
-// last white space, else before a rune.
+// boundary returns where to cut text, between start and at: after the last white space, or else at
+// the start of a rune.
 func boundary(text string, start, at int) int {
 	if at <= start {
 		return start
@@ -173,8 +173,8 @@ func boundary(text string, start, at int) int {
 	return at
 }
 
-// mean returns the weighted mean of the windows' vectors at unit length. Where
-// they cancel each other out, the first stands for all.
+// mean returns the weighted mean of the windows' vectors, at unit length. If they cancel each other
+// out, it returns the first.
 func (w *windows) mean(vectors []Vector) Vector {
 	if len(vectors) == 1 {
 		return vectors[0]

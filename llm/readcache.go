@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// CacheReadings returns a reader that keeps the readings of the last passages, between size
-// and twice as many: what is read for ranking, grading and writing is read once.
-// Entailments are not kept. It panics if size < 1.
+// CacheReadings returns a reader that caches the readings of the last size to 2×size passages, so
+// that ranking, grading and writing read a passage only once. Entailments are not cached. It panics
+// if size < 1.
 func CacheReadings(r Reader, size int) Reader {
 	if size < 1 {
 		panic("llm: a cache of readings without room")
@@ -55,7 +55,7 @@ func (c *cachedReader) Read(ctx context.Context, question string, passages []Exc
 	return readings, nil
 }
 
-// Languages implements Linguist: those of the reader.
+// Languages implements Linguist. It returns the languages of the inner reader.
 func (c *cachedReader) Languages() []string {
 	if l, ok := c.Reader.(Linguist); ok {
 		return l.Languages()
@@ -88,7 +88,7 @@ func (c *cachedReader) keep(k readingKey, r Reading) {
 	c.now[k] = r
 }
 
-// keyOf hashes what is read, each text with its length.
+// keyOf returns a hash of the question and the excerpt, each text prefixed with its length.
 func keyOf(question string, p Excerpt) readingKey {
 	h := sha256.New()
 	var n [8]byte

@@ -44,7 +44,7 @@ func TestCacheReadings(t *testing.T) {
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
-	for i := range 6 { // more than it has room for
+	for i := range 6 { // more than its capacity
 		ask("q", fmt.Sprint("fill", i))
 	}
 	if ask("q", "a"); read["q|H|a"] != 2 {

@@ -17,20 +17,20 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A fetcher gets files over HTTP. The zero value is ready.
+// A fetcher downloads files over HTTP. The zero value is ready to use.
 type fetcher struct {
-	client *http.Client // nil: one that asks for nothing but what it is told
+	client *http.Client // nil: a default client
 	stall  time.Duration
 	pause  time.Duration
 }
 
 const (
-	// stallTime is how long a server may send nothing.
+	// stallTime is the longest time without data from a server.
 	stallTime = 30 * time.Second
 
-	// A transfer that breaks off is taken up again: maxTries times without a new
-	// byte, maxResumes times in all. The pause before a try doubles from firstPause
-	// to maxPause, or is what the server asks for, up to maxRetryAfter.
+	// A transfer that breaks off is resumed: maxTries times without new data, maxResumes times in
+	// all. The pause before a try doubles from firstPause to maxPause, or is the wait that the
+	// server requests, up to maxRetryAfter.
 	maxTries      = 5
 	maxResumes    = 50
 	firstPause    = time.Second
@@ -40,25 +40,25 @@ const (
 	maxRedirects = 10
 )
 
-// A wanted is a file to be fetched.
+// A wanted is a file to download.
 type wanted struct {
 	url, path string
-	limit     int64 // a longer file is refused
+	limit     int64 // a longer file is rejected
 	progress  func(done, total int64, problem error)
 }
 
-// An origin says what the beginning of a file in path.part is the beginning of.
+// An origin describes the file of which path.part is the beginning.
 type origin struct {
 	URL       string `json:"url"`
-	Validator string `json:"validator"` // an ETag or a date; what If-Range is given
-	Bytes     int64  `json:"bytes"`     // of the whole file; -1: not said
-	Linked    string `json:"linked"`    // the SHA-256 that the server says it has
+	Validator string `json:"validator"` // an ETag or a date, for If-Range
+	Bytes     int64  `json:"bytes"`     // of the whole file; -1 if unknown
+	Linked    string `json:"linked"`    // its SHA-256 according to the server
 }
 
 func partPath(path string) string   { return path + ".part" }
 func originPath(path string) string { return path + ".part.json" }
 
-// A refused is a response that is no file and will not be one.
+// A refused is a response that contains no file and does not justify a retry.
 type refused struct {
 	url    string
 	status int
@@ -75,8 +75,7 @@ func (r *refused) Unwrap() error {
 	return nil
 }
 
-// absent reports whether the file is not there. Servers say 401 or 403 where
-// they do not want to say even that.
+// absent reports whether the file does not exist. Some servers answer 401 or 403 for missing files.
 func (r *refused) absent() bool {
 	switch r.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
@@ -85,9 +84,8 @@ func (r *refused) absent() bool {
 	return false
 }
 
-// get fetches a file to w.path, and goes on where an earlier one broke off. It
-// returns the SHA-256 that the server told of it, or "". What was fetched stays
-// in path.part when it fails.
+// get downloads a file to w.path and resumes an earlier download that broke off. It returns the
+// SHA-256 announced by the server, or "". If it fails, the data remains in path.part.
 func (f *fetcher) get(ctx context.Context, w wanted) (linked string, err error) {
 	pause := cmp.Or(f.pause, firstPause)
 	tries := 0
@@ -117,10 +115,10 @@ func (f *fetcher) get(ctx context.Context, w wanted) (linked string, err error) 
 	return "", fmt.Errorf("%s: broke off %d times", w.url, maxResumes)
 }
 
-// A retryError is one that another try may not meet.
+// A retryError is an error after which another try may succeed.
 type retryError struct {
 	err   error
-	after time.Duration // 0: the server did not say
+	after time.Duration // 0 if the server gave none
 }
 
 func (r *retryError) Error() string { return r.err.Error() }
@@ -145,7 +143,7 @@ func partSize(path string) int64 {
 	return info.Size()
 }
 
-// once makes one request for the file, or for what is missing of it.
+// once makes one request for the file or for its missing part.
 func (f *fetcher) once(ctx context.Context, w wanted) (origin, error) {
 	o, have := w.begun()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -154,7 +152,7 @@ func (f *fetcher) once(ctx context.Context, w wanted) (origin, error) {
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", err, assay.ErrInvalid)
 	}
-	req.Header.Set("Accept-Encoding", "identity") // sizes are those of the file
+	req.Header.Set("Accept-Encoding", "identity") // sizes must be those of the file
 	req.Header.Set("User-Agent", "assay")
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
@@ -170,7 +168,7 @@ func (f *fetcher) once(ctx context.Context, w wanted) (origin, error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
 		if have > 0 && have == o.Bytes && resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			return o, nil // nothing follows what is there
+			return o, nil // the part is already complete
 		}
 		return o, w.refuse(resp)
 	}
@@ -188,8 +186,8 @@ func (f *fetcher) once(ctx context.Context, w wanted) (origin, error) {
 	return next, w.write(ctx, next, at, resp.Body, watch)
 }
 
-// begun returns what is known of the part that is there, and its size. A part of
-// which nothing is known, or that the server cannot go on with, is as none.
+// begun returns the origin and the size of the existing part. It ignores a part without an origin,
+// or one that the server cannot resume.
 func (w wanted) begun() (origin, int64) {
 	data, err := os.ReadFile(originPath(w.path))
 	if err != nil {
@@ -203,21 +201,21 @@ func (w wanted) begun() (origin, int64) {
 	return o, have
 }
 
-// refuse says what a response means that brings no file.
+// refuse returns the error for a response without a file.
 func (w wanted) refuse(resp *http.Response) error {
 	err := &refused{url: w.url, status: resp.StatusCode}
 	switch {
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		// The file is shorter than what was fetched: it is another one.
+		// The file is shorter than the part, so it is another file.
 		return errors.Join(w.forget(), &retryError{err: err})
 	case resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
-		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // a date is not worth the reading
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the date form is ignored
 		return &retryError{err: err, after: time.Duration(max(seconds, 0)) * time.Second}
 	}
 	return err
 }
 
-// forget removes the part that is there, so that the next try begins anew.
+// forget removes the existing part, so that the next try starts over.
 func (w wanted) forget() error {
 	for _, path := range []string{originPath(w.path), partPath(w.path)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -227,7 +225,7 @@ func (w wanted) forget() error {
 	return nil
 }
 
-// originOf reads what a response says of the file.
+// originOf returns the origin described by a response.
 func originOf(resp *http.Response, url, linked string) origin {
 	o := origin{URL: url, Bytes: -1, Linked: linked}
 	if tag := resp.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
@@ -241,8 +239,8 @@ func originOf(resp *http.Response, url, linked string) origin {
 	return o
 }
 
-// continues returns where in the file the response begins: where the part ends,
-// or at 0. A response that fits neither is worth another try, without the part.
+// continues returns the offset in the file at which the response starts: the end of the part, or 0.
+// If it is neither, the part must be dropped before another try.
 func (o *origin) continues(resp *http.Response, before origin, have int64) (int64, error) {
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return 0, fmt.Errorf("%s: the server sends it as %s, unasked", o.URL, encoding)
@@ -264,7 +262,7 @@ func (o *origin) continues(resp *http.Response, before origin, have int64) (int6
 	return start, nil
 }
 
-// parseContentRange reads "bytes 10-99/100"; total is -1 where it is *.
+// parseContentRange parses "bytes 10-99/100"; total is -1 if it is *.
 func parseContentRange(s string) (start, total int64, ok bool) {
 	s, ok = strings.CutPrefix(s, "bytes ")
 	span, size, cut := strings.Cut(s, "/")
@@ -280,13 +278,13 @@ func parseContentRange(s string) (start, total int64, ok bool) {
 	return start, total, err == nil && total >= 0
 }
 
-// write adds what the server sends to the part, from the offset at on.
+// write appends the response body to the part, starting at offset at.
 func (w wanted) write(ctx context.Context, o origin, at int64, body io.Reader, watch *stallWatch) error {
 	record, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	if at == 0 { // whatever is there is of another file
+	if at == 0 { // any existing part belongs to another file
 		if err := os.Remove(partPath(w.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return wrap(err)
 		}
@@ -314,7 +312,7 @@ func (w wanted) write(ctx context.Context, o origin, at int64, body io.Reader, w
 	return nil
 }
 
-// A tooLong is a file that is longer than it may be.
+// A tooLong is an error about a file over its size limit.
 type tooLong struct {
 	url   string
 	limit int64
@@ -325,7 +323,7 @@ func (t *tooLong) Error() string {
 }
 func (t *tooLong) Unwrap() error { return assay.ErrInvalid }
 
-// copy copies until the body ends, and tells what went wrong at which end.
+// copy copies until the body ends. It returns errors of reading and of writing separately.
 func (w wanted) copy(part io.Writer, at, total int64, body io.Reader, watch *stallWatch) (readErr, writeErr error) {
 	buffer := make([]byte, 128<<10)
 	for {
@@ -349,8 +347,7 @@ func (w wanted) copy(part io.Writer, at, total int64, body io.Reader, watch *sta
 	}
 }
 
-// again marks an error of the network as one that may pass, unless the caller
-// has called it off.
+// again marks a network error as temporary, unless the caller has cancelled the transfer.
 func again(ctx context.Context, err error, after time.Duration) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if !errors.Is(cause, errStalled) {
@@ -369,7 +366,7 @@ var (
 	errRedirect = errors.New("redirected")
 )
 
-// A stallWatch calls a transfer off in which nothing moves.
+// A stallWatch cancels a transfer that stalls.
 type stallWatch struct {
 	timer *time.Timer
 	after time.Duration
@@ -383,8 +380,8 @@ func (f *fetcher) watch(cancel context.CancelCauseFunc) *stallWatch {
 func (s *stallWatch) Reset() { s.timer.Reset(s.after) }
 func (s *stallWatch) Stop()  { s.timer.Stop() }
 
-// do sends a request. linked is set to the SHA-256 that a server names while it
-// redirects to where the file is (X-Linked-Etag, as Hugging Face does).
+// do sends a request. It sets linked to the SHA-256 that a server sends with a redirect
+// (X-Linked-Etag, as Hugging Face does).
 func (f *fetcher) do(req *http.Request, linked *string) (*http.Response, error) {
 	client := http.Client{}
 	if f.client != nil {

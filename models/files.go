@@ -18,39 +18,38 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// The files of a model. Only the first two must be there, and one of the two
-// that hold the vocabulary.
+// The files of a model. The first two are required, and so is one of the two with the vocabulary.
 const (
 	configFile     = "config.json"
 	weightsFile    = "model.safetensors"
 	tokenizerFile  = "tokenizer.json"
 	vocabularyFile = "vocab.txt"
 
-	// settingsFile holds what the other files of a model do not say, for example
-	// what is put before a query; see docs/formats.md.
+	// settingsFile contains the settings that the other files of a model lack, for example the
+	// prefix of a query; see docs/formats.md.
 	settingsFile = "assay.json"
 
-	// sumsFile lists the sums of the others, as sha256sum writes them.
+	// sumsFile lists the sums of the other files in the format of sha256sum.
 	sumsFile = "SHA256SUMS"
 )
 
-// describing are the files besides config and weights that a model may have.
-// Files of other names are left alone: a server cannot place others.
+// describing lists the optional files of a model. Files with other names are ignored, so a server
+// cannot place any others.
 var describing = []string{
 	tokenizerFile, vocabularyFile, "tokenizer_config.json", "special_tokens_map.json", "modules.json",
 	"1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json", settingsFile,
 }
 
-// A File is a file of a model and what it holds.
+// A File is a file of a model with its size and sum.
 type File struct {
-	Name   string `json:"name"` // inside the model's folder, with slashes
+	Name   string `json:"name"` // path within the model's folder, with slashes
 	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"` // in hexadecimal, lower case
+	SHA256 string `json:"sha256"` // hexadecimal, lower case
 }
 
-// sumFile reads a file through.
+// sumFile returns the size and the sum of a file.
 func sumFile(ctx context.Context, path string) (File, error) {
-	info, err := os.Stat(path) // before it is opened: a pipe would wait for its writer
+	info, err := os.Stat(path) // before opening: opening a pipe would block
 	if err != nil {
 		return File{}, err
 	}
@@ -70,7 +69,7 @@ func sumFile(ctx context.Context, path string) (File, error) {
 	return File{Name: filepath.Base(path), Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// sumFolder returns the files of a model that are in the folder, by name.
+// sumFolder returns the files of a model that exist in the folder, sorted by name.
 func sumFolder(ctx context.Context, dir string) ([]File, error) {
 	var files []File
 	for _, name := range append([]string{configFile, weightsFile}, describing...) {
@@ -88,7 +87,7 @@ func sumFolder(ctx context.Context, dir string) ([]File, error) {
 	return files, nil
 }
 
-// formatSums returns the lines of a file of sums.
+// formatSums returns the contents of a file of sums.
 func formatSums(files []File) []byte {
 	var b bytes.Buffer
 	for _, f := range files {
@@ -97,8 +96,8 @@ func formatSums(files []File) []byte {
 	return b.Bytes()
 }
 
-// parseSums reads lines as sha256sum writes them. What is no such line is
-// passed over: it can only make a check stricter, never looser, to be named.
+// parseSums parses lines in the format of sha256sum. It ignores other lines: a listed file can only
+// make a check stricter, never looser.
 func parseSums(data []byte) map[string]string {
 	sums := map[string]string{}
 	for line := range strings.Lines(string(data)) {
@@ -111,14 +110,13 @@ func parseSums(data []byte) map[string]string {
 	return sums
 }
 
-// isSum reports whether s is a SHA-256 sum in hexadecimal.
+// isSum reports whether s is a hexadecimal SHA-256 sum.
 func isSum(s string) bool {
 	b, err := hex.DecodeString(s)
 	return err == nil && len(b) == sha256.Size
 }
 
-// writeFile writes a file that is on the disk when it returns, with the folders
-// above it.
+// writeFile writes a file and the folders above it. The file is on disk when it returns.
 func writeFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return wrap(err)
@@ -134,8 +132,8 @@ func writeFile(path string, data []byte) error {
 	return wrap(errors.Join(err, f.Close()))
 }
 
-// wrap adds the kind of error that a person can do something about to one of the
-// file system's, which names the file.
+// wrap adds one of assay's kinds to a file system error that the user can resolve. The error itself
+// names the file.
 func wrap(err error) error {
 	switch {
 	case err == nil:

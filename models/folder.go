@@ -15,24 +15,24 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Facts is what an encoder says of itself once it is open.
+// Facts are the properties of an opened encoder.
 type Facts struct {
-	Model      string   `json:"model"` // the name of its vectors, for good
+	Model      string   `json:"model"` // permanent name of its embedding space
 	Dimensions int      `json:"dimensions"`
 	MaxTokens  int      `json:"max_tokens"`
-	Languages  []string `json:"languages"` // ISO 639-1; empty: not limited to any, or not known
+	Languages  []string `json:"languages"` // ISO 639-1; empty: unrestricted or unknown
 }
 
-// An Installed is a model in the folder, as it was when it was installed.
+// An Installed is the record of a model, made when it was installed.
 type Installed struct {
 	Facts
 	Name      string    `json:"name"`   // of its folder
-	Source    string    `json:"source"` // the URL or folder that it came from
+	Source    string    `json:"source"` // source URL or folder
 	Files     []File    `json:"files"`  // sorted by name
 	Installed time.Time `json:"installed"`
 }
 
-// Bytes is the size of all files.
+// Bytes returns the total size of the files.
 func (m Installed) Bytes() int64 {
 	total := int64(0)
 	for _, f := range m.Files {
@@ -41,7 +41,7 @@ func (m Installed) Bytes() int64 {
 	return total
 }
 
-// WeightsSHA256 is the sum of the weights.
+// WeightsSHA256 returns the sum of the weights.
 func (m Installed) WeightsSHA256() string {
 	for _, f := range m.Files {
 		if f.Name == weightsFile {
@@ -51,40 +51,39 @@ func (m Installed) WeightsSHA256() string {
 	return ""
 }
 
-// A Folder is where models are installed: each in a folder named for it, which
-// holds its files and installed.json. It is safe for concurrent use, also by
-// several processes. A folder that is not there holds no models, and is made by
-// Pull.
+// A Folder contains installed models, each in a folder with its name that holds its files and
+// installed.json. It is safe for concurrent use, also by several processes. A Folder that does not
+// exist contains no models; Pull creates it.
 type Folder struct {
 	Dir string
 
-	// Check says why the model in a folder that has no weights yet cannot be run,
-	// as far as that can be told; nil: nothing is told before Open.
+	// Check returns why the model in a folder, without its weights, cannot be run, as far as that
+	// can be determined. If nil, only Open checks the model.
 	Check func(dir string) error
 
-	// Open opens the encoder in a folder under this name, whose weights have this
-	// sum, and says what it is. What it cannot open is not installed.
+	// Open opens the encoder in dir under the given name, whose weights have the given sum, and
+	// returns its properties. A model that it rejects is not installed.
 	Open func(ctx context.Context, dir, name, sha256 string) (Facts, error)
 
-	// Now tells the time; nil: time.Now.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 
-	// fetch downloads; the zero value is what users have, tests wait less.
+	// fetch downloads. The zero value is for production; tests use shorter waits.
 	fetch fetcher
 }
 
-// recordFile is what is known of an installed model: an Installed as JSON. A
-// folder without it is not an installed model.
+// recordFile is the record of an installed model, an Installed as JSON. A folder without it is not
+// an installed model.
 const recordFile = "installed.json"
 
-// maxRecord is the most that is read of one.
+// maxRecord is the largest size of a record.
 const maxRecord = 1 << 20
 
-// Path is the folder of the model of that name, installed or not.
+// Path returns the folder of the model with that name, installed or not.
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
 
-// List returns the models that are installed, by name. Folders that hold none
-// are passed over; a record that cannot be read is an error.
+// List returns the installed models, sorted by name. It skips folders without a model; a record
+// that cannot be read is an error.
 func (f *Folder) List() ([]Installed, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +109,8 @@ func (f *Folder) List() ([]Installed, error) {
 	return all, nil
 }
 
-// Find returns the installed model of this name, which may also be that of its
-// vectors; assay.ErrNotFound when there is none.
+// Find returns the installed model with the given name or model name (Facts.Model). It returns
+// assay.ErrNotFound if there is none.
 func (f *Folder) Find(name string) (Installed, error) {
 	if strings.ContainsAny(name, "@/") {
 		all, err := f.List()
@@ -133,7 +132,7 @@ func notInstalled(name string) error {
 	return fmt.Errorf("model %s is not installed: %w", name, assay.ErrNotFound)
 }
 
-// read reads the record of a model.
+// read returns the record of a model.
 func (f *Folder) read(name string) (Installed, error) {
 	path := filepath.Join(f.Path(name), recordFile)
 	info, err := os.Stat(path)
@@ -160,8 +159,8 @@ func (f *Folder) read(name string) (Installed, error) {
 	return m, nil
 }
 
-// Verify reads all files of an installed model and compares them with what was
-// installed. One that is missing, or is another, is assay.ErrDamaged and named.
+// Verify compares all files of an installed model with its record. A missing or modified file is
+// assay.ErrDamaged, and the error names it.
 func (f *Folder) Verify(ctx context.Context, m Installed) error {
 	for _, want := range m.Files {
 		if want.Name != configFile && want.Name != weightsFile && !slices.Contains(describing, want.Name) {
@@ -183,8 +182,8 @@ func (f *Folder) Verify(ctx context.Context, m Installed) error {
 	return nil
 }
 
-// Remove removes an installed model, and what is left of an unfinished pull of
-// it; assay.ErrNotFound when there is neither.
+// Remove removes an installed model and the remains of an unfinished pull. It returns
+// assay.ErrNotFound if there is neither.
 func (f *Folder) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -210,7 +209,7 @@ func (f *Folder) Remove(name string) error {
 	if err != nil {
 		return nil
 	}
-	// Without its record it is no model any more, however far the rest comes.
+	// Without its record the folder is no model, even if the rest is removed only partly.
 	if err := os.Remove(filepath.Join(f.Path(name), recordFile)); err != nil {
 		return wrap(err)
 	}
@@ -220,11 +219,10 @@ func (f *Folder) Remove(name string) error {
 // maxName is the longest name of a model.
 const maxName = 100
 
-// devices are names that Windows keeps for itself.
+// devices are names that Windows reserves.
 var devices = []string{"con", "prn", "aux", "nul"}
 
-// checkName refuses, as assay.ErrInvalid, what cannot be the name of a folder
-// everywhere.
+// checkName returns assay.ErrInvalid for a name that is not portable as a folder name.
 func checkName(name string) error {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'

@@ -6,23 +6,21 @@ import (
 	"strings"
 )
 
-// DefaultMirror is where models of known names are pulled from, unless asked
-// otherwise.
+// DefaultMirror is the default source of models with known names.
 const DefaultMirror = "https://huggingface.co"
 
-// A Known is a model that can be pulled by its name.
+// A Known is a model that can be pulled by name.
 type Known struct {
 	Name      string   `json:"name"`
 	Path      string   `json:"path"` // OWNER/REPOSITORY on a mirror
 	Licence   string   `json:"licence"`
 	Languages []string `json:"languages"` // ISO 639-1
-	MB        int      `json:"mb"`        // to be downloaded, about
+	MB        int      `json:"mb"`        // approximate download size
 
 	settings settings
 }
 
-// settings are what the folder of a model does not say of its use, in the form
-// of assay.json.
+// settings are the contents of assay.json for a model whose folder lacks them.
 type settings struct {
 	Pooling   string   `json:"pooling,omitempty"`
 	Query     *string  `json:"query,omitempty"`
@@ -30,10 +28,10 @@ type settings struct {
 	Languages []string `json:"languages,omitempty"`
 }
 
-// retrievalPrompt is what bge and arctic-embed put before a query.
+// retrievalPrompt is the query prefix of bge and arctic-embed.
 const retrievalPrompt = "Represent this sentence for searching relevant passages: "
 
-// The prompts and poolings are those of the models' cards.
+// known lists the models. Prompts and poolings are from the models' cards.
 var known = []Known{
 	{Name: "all-MiniLM-L6-v2", Path: "sentence-transformers/all-MiniLM-L6-v2", Licence: "Apache-2.0", MB: 91},
 	{Name: "all-MiniLM-L12-v2", Path: "sentence-transformers/all-MiniLM-L12-v2", Licence: "Apache-2.0", MB: 134},
@@ -52,7 +50,7 @@ func prompts(pooling, query, passage string) settings {
 	return settings{Pooling: pooling, Query: &query, Passage: &passage}
 }
 
-// AllKnown lists the models that can be pulled by name. All are English.
+// AllKnown returns the models that can be pulled by name. All are English.
 func AllKnown() []Known {
 	all := slices.Clone(known)
 	for i := range all {
@@ -61,7 +59,7 @@ func AllKnown() []Known {
 	return all
 }
 
-// findKnown returns the known model of that name, in whatever case.
+// findKnown returns the known model of that name, ignoring case.
 func findKnown(name string) (Known, bool) {
 	all := AllKnown()
 	i := slices.IndexFunc(all, func(k Known) bool { return strings.EqualFold(k.Name, name) })
@@ -71,10 +69,10 @@ func findKnown(name string) (Known, bool) {
 	return all[i], true
 }
 
-// note is the model's assay.json.
+// note returns the model's assay.json.
 func (k Known) note() []byte {
 	s := k.settings
 	s.Languages = k.Languages
-	data, _ := json.MarshalIndent(s, "", "  ") // of strings alone: no error
+	data, _ := json.MarshalIndent(s, "", "  ") // strings only: cannot fail
 	return append(data, '\n')
 }

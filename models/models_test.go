@@ -21,8 +21,7 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// weightsOf returns the bytes of a model.safetensors that holds one tensor of n
-// numbers.
+// weightsOf returns a model.safetensors with one tensor of n numbers.
 func weightsOf(t testing.TB, n int) []byte {
 	t.Helper()
 	values := make([]float32, n)
@@ -36,7 +35,7 @@ func weightsOf(t testing.TB, n int) []byte {
 	return b.Bytes()
 }
 
-// openWhole is a Folder.Open that takes what is a whole file of tensors.
+// openWhole is a Folder.Open that accepts any complete tensor file.
 func openWhole(_ context.Context, dir, name, sum string) (Facts, error) {
 	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
 	if err != nil {
@@ -51,7 +50,7 @@ func openWhole(_ context.Context, dir, name, sum string) (Facts, error) {
 	return Facts{Model: name + "@" + sum[:8] + "/4", Dimensions: 4, MaxTokens: 512, Languages: []string{"en"}}, nil
 }
 
-// newFolder returns a models folder for tests, whose waits are short.
+// newFolder returns a Folder for tests, with short waits.
 func newFolder(t *testing.T) *Folder {
 	t.Helper()
 	return &Folder{
@@ -82,7 +81,7 @@ func writeModel(t testing.TB, dir string, files map[string][]byte) {
 	}
 }
 
-// serve serves files the way a good server does, with ranges and ETags.
+// serve returns a handler that serves files correctly, with ranges and ETags.
 func serve(files map[string][]byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, ok := files[strings.TrimPrefix(r.URL.Path, "/m/")]
@@ -156,7 +155,7 @@ func TestPullFolder(t *testing.T) {
 	}
 }
 
-// TestVerify: whatever becomes of the files is found, by name.
+// TestVerify checks that any change of a file is detected, and that the error names the file.
 func TestVerify(t *testing.T) {
 	f := newFolder(t)
 	src := filepath.Join(t.TempDir(), "small")
@@ -193,8 +192,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestRecords: what is in the folder and is no model does not stop the others
-// from being listed, and what was one is named.
+// TestRecords checks that other contents of the folder do not prevent listing the models, and that
+// a damaged record is named.
 func TestRecords(t *testing.T) {
 	f := newFolder(t)
 	if all, err := f.List(); err != nil || len(all) != 0 {
@@ -269,7 +268,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestKnown holds the notes of the known models to what provider/local reads.
+// TestKnown checks that the notes of the known models can be read by provider/local.
 func TestKnown(t *testing.T) {
 	for _, k := range AllKnown() {
 		var note struct {
@@ -287,7 +286,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A line of any length, as some write comments, hides none that follows.
+// TestParseSums checks that a very long line, such as a comment, does not hide the following ones.
 func TestParseSums(t *testing.T) {
 	sum := strings.Repeat("Ab", 32)
 	data := "# " + strings.Repeat("x", 100_000) + "\r\n" + sum + " *./model.safetensors\r\nno sum\n" + sum + "  config.json"
@@ -297,7 +296,7 @@ func TestParseSums(t *testing.T) {
 	}
 }
 
-// TestVerifyNoFile: what stands in a file's place is named, and not waited for.
+// TestVerifyNoFile checks that something else in place of a file is named and does not block.
 func TestVerifyNoFile(t *testing.T) {
 	f := newFolder(t)
 	src := filepath.Join(t.TempDir(), "small")

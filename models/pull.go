@@ -21,57 +21,54 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A PullRequest says what to install.
+// A PullRequest describes a model to install.
 type PullRequest struct {
-	// What is a known name, OWNER/REPOSITORY on the mirror, the URL of a folder, or
-	// a local folder.
+	// What is a known name, OWNER/REPOSITORY on the mirror, the URL of a folder, or a local folder.
 	What string
 
 	// Name is the name to install it under; "": that of the model or folder.
 	Name string
 
-	// Mirror is where names and repositories are looked for; "": DefaultMirror.
+	// Mirror is the base URL for names and repositories; "": DefaultMirror.
 	Mirror string
 
-	// SHA256 is what the weights must have; "": what the source says they have, if
-	// it does.
+	// SHA256 is the required sum of the weights; "": the sum published by the source, if there is
+	// one.
 	SHA256 string
 
-	// Replace replaces a model of the same name that holds something else.
+	// Replace allows replacing an installed model of the same name with other contents.
 	Replace bool
 
-	// Progress is told how far a file has come; may be nil.
+	// Progress is called with the progress of each file. It may be nil.
 	Progress func(Progress)
 }
 
-// A Progress says how far a file has come.
+// A Progress is the progress of one file.
 type Progress struct {
 	File    string
 	Done    int64
-	Total   int64 // -1: not known
-	Problem error // the last try broke off with it; another follows
+	Total   int64 // -1 if unknown
+	Problem error // error of the last try; another try follows
 }
 
-// The longest files that are taken: weights, and others.
+// The largest accepted sizes of weights and of other files.
 const (
 	maxWeights = 8 << 30
 	maxOther   = 64 << 20
 )
 
-// stagingDir holds what is being pulled, a folder for each model, beside the
-// models. Its name can be no model's.
+// stagingDir contains unfinished pulls, one folder per model, beside the models. Its name is not a
+// valid model name.
 const stagingDir = ".pulling"
 
-// Pull installs a model: it fetches or copies the files, checks their sums as far
-// as any are known, opens the encoder, and only then gives the folder its name.
-// What has been fetched is kept when it is interrupted, and the next Pull goes
-// on with it. A model that is installed already, with the same files, is left as
-// it is.
+// Pull installs a model. It downloads or copies the files, checks their sums if they are known,
+// opens the encoder, and only then renames the folder. Downloaded data survives an interruption,
+// and the next Pull continues with it. A model that is already installed with the same files is
+// left unchanged.
 //
-// Weights that are not what they should be are assay.ErrDamaged; a model that is
-// not there assay.ErrNotFound; one that is not supported, or that would replace
-// another, assay.ErrInvalid; a second pull of the same name at the same time
-// assay.ErrLocked.
+// Errors are assay.ErrDamaged for weights that do not match their sum, assay.ErrNotFound for a
+// missing model, assay.ErrInvalid for a model that is unsupported or would replace another, and
+// assay.ErrLocked for a concurrent pull of the same name.
 func (f *Folder) Pull(ctx context.Context, req PullRequest) (Installed, error) {
 	if req.Progress == nil {
 		req.Progress = func(Progress) {}
@@ -104,8 +101,7 @@ func (f *Folder) Pull(ctx context.Context, req PullRequest) (Installed, error) {
 	return f.install(ctx, m, staging, req.Replace)
 }
 
-// has returns the model when it is installed from the same URL and whole, so that
-// nothing need be fetched.
+// has returns the model if it is installed intact from the same URL, so that no download is needed.
 func (f *Folder) has(ctx context.Context, from place, req PullRequest) (Installed, bool) {
 	if req.Replace || len(from.bases) == 0 {
 		return Installed{}, false
@@ -117,16 +113,16 @@ func (f *Folder) has(ctx context.Context, from place, req PullRequest) (Installe
 	return there, f.Verify(ctx, there) == nil
 }
 
-// A place is where a model comes from.
+// A place is the source of a model.
 type place struct {
 	name   string
-	source string   // for people and for the record
-	bases  []string // URLs of the folder that are tried in turn; none: it is dir
+	source string   // for display and for the record
+	bases  []string // URLs of the folder, tried in turn; none: use dir
 	dir    string
-	note   []byte // assay.json, where the source has none; may be nil
+	note   []byte // assay.json for a source without one; may be nil
 }
 
-// locate finds out what a request means.
+// locate resolves the source of a request.
 func (f *Folder) locate(req PullRequest) (place, error) {
 	mirror := strings.TrimRight(cmp.Or(req.Mirror, DefaultMirror), "/")
 	if err := checkURL(mirror); err != nil {
@@ -154,7 +150,7 @@ func (f *Folder) locate(req PullRequest) (place, error) {
 			return place{}, err
 		}
 		p := place{name: cmp.Or(req.Name, filepath.Base(dir)), source: dir, dir: dir}
-		if k, ok := findKnown(p.name); ok { // it was carried here
+		if k, ok := findKnown(p.name); ok { // it was copied here
 			p.note = k.note()
 		}
 		return p, nil
@@ -169,7 +165,7 @@ func (f *Folder) locate(req PullRequest) (place, error) {
 	return place{}, fmt.Errorf("%q is no folder, no URL, and no known name (%s): %w", req.What, strings.Join(names, ", "), assay.ErrNotFound)
 }
 
-// checkURL refuses what no file can be fetched from.
+// checkURL returns assay.ErrInvalid for a URL that is unsuitable for downloads.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -181,8 +177,8 @@ func checkURL(s string) error {
 	return nil
 }
 
-// lockStaging returns the folder in which the model is put together, for this
-// process alone, and what releases it.
+// lockStaging returns the staging folder of a model, locked for this process, and a function that
+// unlocks it.
 func (f *Folder) lockStaging(name string) (string, func(), error) {
 	dir := filepath.Join(f.Dir, stagingDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -196,11 +192,11 @@ func (f *Folder) lockStaging(name string) (string, func(), error) {
 	if !locked {
 		return "", nil, fmt.Errorf("model %s is being pulled: %w", name, assay.ErrLocked)
 	}
-	release := func() { lock.Unlock() } // the file stays: two processes must not lock two of one name
+	release := func() { lock.Unlock() } // the file remains: two processes must not lock two files of one name
 	return filepath.Join(dir, name), release, nil
 }
 
-// stage brings all files into the staging folder, and opens the encoder there.
+// stage copies all files into the staging folder and opens the encoder there.
 func (f *Folder) stage(ctx context.Context, req PullRequest, from place, staging string) (Installed, error) {
 	sums, err := f.bring(ctx, req, from, staging)
 	if err != nil {
@@ -215,7 +211,7 @@ func (f *Folder) stage(ctx context.Context, req PullRequest, from place, staging
 	}
 	m := Installed{Name: from.name, Source: from.source, Files: files, Installed: f.now()}
 	if err := compareSums(files, sums); err != nil {
-		// What was fetched is worth nothing: the next pull begins anew.
+		// The downloaded data is invalid, so the next pull starts over.
 		return Installed{}, errors.Join(err, wrap(os.RemoveAll(staging)))
 	}
 	if m.Facts, err = f.Open(ctx, staging, from.name, m.WeightsSHA256()); err != nil {
@@ -227,8 +223,8 @@ func (f *Folder) stage(ctx context.Context, req PullRequest, from place, staging
 	return m, nil
 }
 
-// compareSums refuses files that are not what the sums say, and the lack of one
-// that has a sum.
+// compareSums returns an error for a file that does not match its sum, or that is listed but
+// missing.
 func compareSums(files []File, sums map[string]string) error {
 	for _, name := range append([]string{configFile, weightsFile}, describing...) {
 		want, listed := sums[name]
@@ -251,9 +247,8 @@ func (f *Folder) now() time.Time {
 	return f.Now().UTC()
 }
 
-// bring fetches or copies the files of a model: what describes it first, so that
-// the large file is not fetched in vain. It returns the sums that the source
-// knows.
+// bring downloads or copies the files of a model. The large weights come last, in case the others
+// are unsuitable. It returns the sums published by the source.
 func (f *Folder) bring(ctx context.Context, req PullRequest, from place, staging string) (map[string]string, error) {
 	get := f.copier(from.dir, staging, req.Progress)
 	if len(from.bases) > 0 {
@@ -294,8 +289,7 @@ func (f *Folder) bring(ctx context.Context, req PullRequest, from place, staging
 	return sums, err
 }
 
-// complete sees that what was brought describes a model, and adds what is known
-// of its use.
+// complete checks that the staged files describe a model, and adds its known settings.
 func (f *Folder) complete(from place, staging string) error {
 	data, err := os.ReadFile(filepath.Join(staging, configFile))
 	if err != nil {
@@ -326,12 +320,11 @@ func (f *Folder) complete(from place, staging string) error {
 	return nil
 }
 
-// A getter brings one file into the staging folder. A file that the source does
-// not have is assay.ErrNotFound, and is not left over from another time. It
-// returns the sum that the source says the file has, or "".
+// A getter copies one file into the staging folder. If the source lacks the file, it returns
+// assay.ErrNotFound and removes any older copy. It returns the sum announced by the source, or "".
 type getter func(ctx context.Context, name string, limit int64) (linked string, err error)
 
-// findBase returns the first of the URLs under which there is a config.json.
+// findBase returns the first of the URLs that has a config.json.
 func (f *Folder) findBase(ctx context.Context, bases []string, staging string) (string, error) {
 	var firstErr error
 	for _, base := range bases {
@@ -347,15 +340,14 @@ func (f *Folder) findBase(ctx context.Context, bases []string, staging string) (
 	return "", firstErr
 }
 
-// downloader gets files under a URL.
+// downloader returns a getter of files under a URL.
 func (f *Folder) downloader(base, staging string, progress func(Progress)) getter {
 	return func(ctx context.Context, name string, limit int64) (string, error) {
 		path := filepath.Join(staging, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return "", wrap(err)
 		}
-		// A file that came whole before something else broke off is asked after, not
-		// fetched again.
+		// A file that is already complete is revalidated instead of downloaded again.
 		if err := os.Rename(path, partPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", wrap(err)
 		}
@@ -365,7 +357,7 @@ func (f *Folder) downloader(base, staging string, progress func(Progress)) gette
 	}
 }
 
-// copier gets files from a local folder.
+// copier returns a getter of files from a local folder.
 func (f *Folder) copier(dir, staging string, progress func(Progress)) getter {
 	return func(ctx context.Context, name string, limit int64) (string, error) {
 		to := filepath.Join(staging, filepath.FromSlash(name))
@@ -378,9 +370,9 @@ func (f *Folder) copier(dir, staging string, progress func(Progress)) getter {
 	}
 }
 
-// copyFile copies a file; one that is not there is assay.ErrNotFound.
+// copyFile copies a file. If it does not exist, it returns assay.ErrNotFound.
 func copyFile(ctx context.Context, from, to string, limit int64, progress func(done, total int64)) error {
-	info, err := os.Stat(from) // before it is opened: a pipe would wait for its writer
+	info, err := os.Stat(from) // before opening: opening a pipe would block
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not there: %w", from, assay.ErrNotFound)
 	}
@@ -410,7 +402,7 @@ func copyFile(ctx context.Context, from, to string, limit int64, progress func(d
 	return wrap(errors.Join(err, out.Close()))
 }
 
-// A countingWriter tells how much was written.
+// A countingWriter reports the number of bytes written.
 type countingWriter struct {
 	w           io.Writer
 	done, total int64
@@ -424,14 +416,14 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// install gives the staged model its record and its place.
+// install writes the record of the staged model and moves it into place.
 func (f *Folder) install(ctx context.Context, m Installed, staging string, replace bool) (Installed, error) {
 	there, err := f.read(m.Name)
 	switch {
 	case err == nil && slices.Equal(there.Files, m.Files):
 		if f.Verify(ctx, there) == nil {
 			return there, wrap(os.RemoveAll(staging))
-		} // else it is mended
+		} // otherwise it is repaired
 	case err == nil && !replace:
 		return Installed{}, fmt.Errorf("another model %s is installed, %s from %s: %w", m.Name, there.Model, there.Source, assay.ErrInvalid)
 	case err != nil && !errors.Is(err, assay.ErrNotFound) && !errors.Is(err, assay.ErrDamaged):
@@ -460,8 +452,8 @@ func (f *Folder) install(ctx context.Context, m Installed, staging string, repla
 	return m, wrap(os.RemoveAll(old))
 }
 
-// tidy removes what is in the staging folder besides the model's files: notes on
-// parts, and folders that nothing came for.
+// tidy removes everything from the staging folder except the model's files, such as origins of
+// parts and empty folders.
 func tidy(staging string, files []File) error {
 	return filepath.WalkDir(staging, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -20,20 +20,19 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A server is a web server with a model in the folder /m, which may be wicked.
+// A server is a web server with a model in the folder /m. It may misbehave.
 type server struct {
 	*httptest.Server
 	good http.Handler
 
 	mu       sync.Mutex
-	requests []string // path and range of what was asked for
+	requests []string // path and range of each request
 	wicked   func(w http.ResponseWriter, r *http.Request, nth int) bool
-	weights  int // requests for the weights
+	weights  int // number of requests for the weights
 }
 
-// newServer returns a server of the files. wicked, which may be nil, answers
-// requests for the weights, counted from 1; where it says false, the server
-// answers as it should.
+// newServer returns a server of the files. wicked, which may be nil, handles the requests for the
+// weights, counted from 1. If it returns false, the server answers correctly.
 func newServer(t *testing.T, files map[string][]byte, wicked func(w http.ResponseWriter, r *http.Request, nth int) bool) *server {
 	s := &server{good: serve(files), wicked: wicked}
 	s.Server = httptest.NewServer(s)
@@ -56,7 +55,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.good.ServeHTTP(w, r)
 }
 
-// ranges lists the ranges of the weights that were asked for.
+// ranges returns the ranges of the requests for the weights.
 func (s *server) ranges() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +116,8 @@ func TestPullURL(t *testing.T) {
 	}
 }
 
-// TestPullMirror pulls a known name from a mirror, which lays its files out as
-// Hugging Face does and redirects to where they are.
+// TestPullMirror pulls a known name from a mirror with the layout of Hugging Face, which redirects
+// to the files.
 func TestPullMirror(t *testing.T) {
 	files := modelFiles(t)
 	store := newServer(t, files, nil)
@@ -154,15 +153,15 @@ func TestPullMirror(t *testing.T) {
 	}
 }
 
-// TestPullGoesOn: transfers that break off, stall or meet errors that pass come
-// to the same end, and nothing is fetched twice that need not be.
+// TestPullGoesOn checks that transfers succeed after breaking off, stalling or temporary errors,
+// and that no data is downloaded twice unnecessarily.
 func TestPullGoesOn(t *testing.T) {
 	files := modelFiles(t)
 	data := files[weightsFile]
 	from := func(n int) string { return fmt.Sprintf("bytes=%d-", n) }
 	tests := map[string]struct {
 		wicked func(w http.ResponseWriter, r *http.Request, nth int) bool
-		want   []string // ranges asked for
+		want   []string // ranges requested
 	}{
 		"broken off twice": {func(w http.ResponseWriter, r *http.Request, nth int) bool {
 			if nth == 1 {
@@ -253,8 +252,8 @@ func TestPullGoesOn(t *testing.T) {
 	}
 }
 
-// TestPullRefuses: what a wicked server sends is not installed, the error says
-// what is wrong, and the tries have an end.
+// TestPullRefuses checks that bad data from a server is not installed, that the error names the
+// problem, and that the number of tries is limited.
 func TestPullRefuses(t *testing.T) {
 	files := modelFiles(t)
 	data := files[weightsFile]
@@ -345,7 +344,7 @@ func TestPullRefuses(t *testing.T) {
 	}
 }
 
-// TestPullSums: SHA256SUMS of the source are held against all files.
+// TestPullSums checks that all files are compared with the SHA256SUMS of the source.
 func TestPullSums(t *testing.T) {
 	files := modelFiles(t)
 	var sums []File
@@ -369,8 +368,8 @@ func TestPullSums(t *testing.T) {
 	}
 }
 
-// TestPullInterrupted: a pull that is called off, or whose process dies, is gone
-// on with by the next one; also when only the last step was missing.
+// TestPullInterrupted checks that the next pull continues one that was cancelled or whose process
+// died, even if only the last step was missing.
 func TestPullInterrupted(t *testing.T) {
 	files := modelFiles(t)
 	data := files[weightsFile]
@@ -418,7 +417,7 @@ func TestPullInterrupted(t *testing.T) {
 	}
 }
 
-// TestPullTwice: one at a time pulls a name.
+// TestPullTwice checks that concurrent pulls of one name are rejected.
 func TestPullTwice(t *testing.T) {
 	f := newFolder(t)
 	_, release, err := f.lockStaging("m")
@@ -432,7 +431,7 @@ func TestPullTwice(t *testing.T) {
 	}
 }
 
-// TestPullUnwritable: a folder that cannot be written is said to be.
+// TestPullUnwritable checks the error for a folder that is not writable.
 func TestPullUnwritable(t *testing.T) {
 	f := newFolder(t)
 	if err := os.WriteFile(f.Dir, nil, 0o600); err != nil {
@@ -452,7 +451,7 @@ func TestPullUnwritable(t *testing.T) {
 	}
 }
 
-// TestPullNoEncryption: a server does not lead from https to http.
+// TestPullNoEncryption checks that redirects from https to http are not followed.
 func TestPullNoEncryption(t *testing.T) {
 	plain := newServer(t, modelFiles(t), nil)
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

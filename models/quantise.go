@@ -18,24 +18,21 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// DefaultTableBits is how many bits a number of the token table has, unless
-// asked otherwise.
+// DefaultTableBits is the default number of bits per value of the token table.
 const DefaultTableBits = 6
 
-// tableGroup is how many numbers of a row of the token table share a scale. The
-// few large ones of a row then cost only their neighbours precision.
+// tableGroup is the number of values in a row of the token table that share a scale. The few large
+// values of a row then reduce only their neighbours' precision.
 const tableGroup = 128
 
-// Quantise writes the BERT encoder in the folder src, whose weights have the
-// types F32, F16 or BF16, into the folder dst, which it makes, with int8 weights
-// and a token table of tableBits bits (4 to 8; 0: DefaultTableBits). dst must
-// not exist or be empty. Equal files give equal files, on every processor. It
-// returns what was written, SHA256SUMS, which lists the sums, left out.
+// Quantise quantises the BERT encoder in the folder src, whose weights have type F32, F16 or BF16,
+// to int8 weights and a token table of tableBits bits (4 to 8; 0: DefaultTableBits). It writes the
+// result to the folder dst, which must be empty or not exist. The output is deterministic on every
+// processor. Quantise returns the files written, except SHA256SUMS, which lists their sums.
 //
-// A weight is its int8 times the scale of its row, at which 127 is the row's
-// largest. In the token table, whose numbers have fewer bits, tableGroup numbers
-// share a scale, the one that leaves the least squared error. docs/formats.md has
-// the layout.
+// A weight is its int8 times the scale of its row, in which 127 is the largest absolute value. In
+// the token table, whose values have fewer bits, tableGroup values share the scale with the least
+// squared error. docs/formats.md documents the layout.
 func Quantise(ctx context.Context, src, dst string, tableBits int) ([]File, error) {
 	tableBits = cmp.Or(tableBits, DefaultTableBits)
 	if tableBits < 4 || tableBits > 8 {
@@ -67,10 +64,10 @@ func Quantise(ctx context.Context, src, dst string, tableBits int) ([]File, erro
 	return writeQuantised(ctx, src, dst, weights.Bytes())
 }
 
-// quantiseTensors returns the tensors of the quantised model, under the names
-// that they have without "bert.".
+// quantiseTensors returns the tensors of the quantised model, with names without the prefix
+// "bert.".
 func quantiseTensors(ctx context.Context, in *safetensors.File, tableBits int) ([]safetensors.Data, error) {
-	_, judges := in.Tensor("classifier.weight") // a cross-encoder, which has a use for its pooler
+	_, judges := in.Tensor("classifier.weight") // a cross-encoder, which uses its pooler
 	var out []safetensors.Data
 	table := false
 	for _, full := range in.Names() {
@@ -81,7 +78,7 @@ func quantiseTensors(ctx context.Context, in *safetensors.File, tableBits int) (
 		t, _ := in.Tensor(full)
 		if t.Type != safetensors.F32 && t.Type != safetensors.F16 && t.Type != safetensors.BF16 {
 			if strings.HasSuffix(name, "position_ids") {
-				continue // 0, 1, 2 ...
+				continue // the constants 0, 1, 2 ...
 			}
 			return nil, fmt.Errorf("tensor %s has the type %s: it is quantised already, or no encoder's: %w", full, t.Type, assay.ErrInvalid)
 		}
@@ -111,12 +108,12 @@ func quantiseTensors(ctx context.Context, in *safetensors.File, tableBits int) (
 	return out, nil
 }
 
-// isMatrix reports whether a tensor holds enough to be quantised.
+// isMatrix reports whether a tensor is large enough to be quantised.
 func isMatrix(name string) bool {
 	return name == "embeddings.position_embeddings.weight" || strings.HasPrefix(name, "encoder.layer.") && strings.HasSuffix(name, ".weight")
 }
 
-// quantiseMatrix returns an I8 tensor with a scale for each row.
+// quantiseMatrix returns an I8 tensor and its scales, one for each row.
 func quantiseMatrix(name string, values []float32, rows, columns int) []safetensors.Data {
 	data, scales := make([]byte, rows*columns), make([]float32, rows)
 	for r := range rows {
@@ -132,8 +129,8 @@ func quantiseMatrix(name string, values []float32, rows, columns int) []safetens
 	}
 }
 
-// quantiseTable returns a U8 tensor whose rows are streams of numbers of a few
-// bits, and the scales of their groups.
+// quantiseTable returns a U8 tensor whose rows are streams of bit-packed values, and the scales of
+// their groups.
 func quantiseTable(name string, values []float32, rows, columns, bits int) []safetensors.Data {
 	group := tableGroup
 	if columns%group != 0 {
@@ -159,8 +156,8 @@ func quantiseTable(name string, values []float32, rows, columns, bits int) []saf
 	}
 }
 
-// putBits sets the bits from bit at on, which are 0, to value: bit b of a stream
-// is bit b%8 of its byte b/8. At most 9 bits are set.
+// putBits writes value, of at most 9 bits, at the bit offset at of a stream. The bits must be 0
+// before. Bit b of a stream is bit b%8 of byte b/8.
 func putBits(stream []byte, at int, value uint16) {
 	v := uint32(value) << (at % 8)
 	stream[at/8] |= byte(v)
@@ -169,15 +166,14 @@ func putBits(stream []byte, at int, value uint16) {
 	}
 }
 
-// level returns the whole number of scales that is nearest to v, from -most to
-// most.
+// level returns the integer multiple of scale that is nearest to v, limited to -most and most.
 func level(v, scale float32, most int) int {
 	n := int(math.RoundToEven(float64(v) / float64(scale)))
 	return max(-most, min(most, n))
 }
 
-// The scales that are tried: the largest number stands for so many sixty-fourths
-// of the largest value. Large values are cut off where the rest gains more.
+// The candidate scales, as sixty-fourths of the scale at which the largest level represents the
+// largest value. Smaller scales clip large values to gain precision for the others.
 const (
 	leastSixtyFourths = 40
 	mostSixtyFourths  = 64
@@ -192,8 +188,8 @@ func largest(values []float32) float64 {
 	return m
 }
 
-// scaleOf returns the scale at which most stands for the value, which is not
-// negative; 1 where nothing is to be told apart.
+// scaleOf returns the scale at which level most represents value, which must not be negative. It
+// returns 1 if that scale is zero.
 func scaleOf(value float64, most int) float32 {
 	if scale := float32(value / float64(most)); scale > 0 {
 		return scale
@@ -201,8 +197,8 @@ func scaleOf(value float64, most int) float32 {
 	return 1
 }
 
-// bestScale returns the scale with the least squared error of the values, when
-// they are written as whole numbers from -most to most. It is positive.
+// bestScale returns the positive scale with the least squared error for values that are rounded to
+// levels from -most to most.
 func bestScale(values []float32, most int) float32 {
 	top := largest(values)
 	best, least := float32(0), math.Inf(1)
@@ -220,9 +216,9 @@ func bestScale(values []float32, most int) float32 {
 	return best
 }
 
-// writeQuantised writes the folder: the weights, the files that describe the
-// model, and the sums of all. The vocabulary is taken from vocab.txt where there
-// is one, which is a third of tokenizer.json.
+// writeQuantised writes the folder: the weights, the descriptive files and the sums of all. The
+// vocabulary is taken from vocab.txt if it exists, since that is a third of the size of
+// tokenizer.json.
 func writeQuantised(ctx context.Context, src, dst string, weights []byte) ([]File, error) {
 	if err := makeEmpty(dst); err != nil {
 		return nil, err
@@ -254,7 +250,7 @@ func writeQuantised(ctx context.Context, src, dst string, weights []byte) ([]Fil
 	return files, writeFile(filepath.Join(dst, sumsFile), formatSums(files))
 }
 
-// makeEmpty makes the folder, or sees that it is empty.
+// makeEmpty creates the folder, or checks that it is empty.
 func makeEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return wrap(err)

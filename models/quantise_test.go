@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// smallBERT writes a folder with the tensors of a very small BERT, of which
-// change may add others or take some away.
+// smallBERT writes a folder with the tensors of a very small BERT. change may add or remove
+// tensors.
 func smallBERT(t testing.TB, change func(map[string]safetensors.Data)) string {
 	t.Helper()
 	seed := uint32(1)
@@ -53,7 +53,7 @@ func smallBERT(t testing.TB, change func(map[string]safetensors.Data)) string {
 	return dir
 }
 
-// unpack returns the numbers that a quantised tensor stands for.
+// unpack returns the dequantised values of a tensor.
 func unpack(t *testing.T, f *safetensors.File, name string, rows, columns int) []float32 {
 	t.Helper()
 	tensor, ok := f.Tensor(name)
@@ -139,7 +139,7 @@ func TestQuantise(t *testing.T) {
 			for i, got := range unpack(t, f, m.name, m.rows, m.columns) {
 				squares += float64(got-want[i]) * float64(got-want[i])
 			}
-			step := 1 / float64(int(1)<<(m.bits-1)-1) // the largest number is 1
+			step := 1 / float64(int(1)<<(m.bits-1)-1) // the largest value is 1
 			if got, most := math.Sqrt(squares/float64(len(want))), 1.05*step/math.Sqrt(12); got > most {
 				t.Errorf("%d bits: %s is off by %.5f on the root mean square, want at most %.5f", bits, m.name, got, most)
 			}
@@ -179,7 +179,7 @@ func TestQuantiseRefuses(t *testing.T) {
 	}
 }
 
-// TestBestScale: no other scale of those near by leaves a smaller error.
+// TestBestScale checks that no nearby scale has a smaller error.
 func TestBestScale(t *testing.T) {
 	values := []float32{0.1, -0.2, 0.3, 0.15, -0.05, 4}
 	if got := bestScale(make([]float32, 3), 7); got != 1 {

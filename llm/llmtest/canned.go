@@ -10,19 +10,18 @@ import (
 	"testing"
 )
 
-// A Canned server answers each request with the next of its replies, and keeps what it
-// was asked. One request too many is an error of the test. Requests come one after the
-// other.
+// A Canned server answers each request with the next of its replies and records the requests. A
+// request after the last reply fails the test. Requests must be sequential.
 type Canned struct {
-	Status  int    // 0: 200
+	Status  int    // 0 means 200
 	Type    string // Content-Type
 	Replies []string
-	Repeat  bool // the last reply is that to all further requests
+	Repeat  bool // repeat the last reply for all further requests
 
-	Methods, Paths, Bodies []string // what it was asked; paths with their queries
+	Methods, Paths, Bodies []string // of the requests; paths include queries
 }
 
-// Start starts the server, which ends with the test, and returns its address.
+// Start starts the server and returns its address. The server stops when the test ends.
 func (c *Canned) Start(t testing.TB) string {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -45,7 +44,7 @@ func (c *Canned) Start(t testing.TB) string {
 	return h.URL
 }
 
-// Requests returns what it was asked: method, path and body.
+// Requests returns the requests received, each as method, path and body.
 func (c *Canned) Requests() []string {
 	var all []string
 	for i, body := range c.Bodies {

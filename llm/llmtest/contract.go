@@ -13,12 +13,12 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// tolerance is how far the same value may be off in another batch: sums come in
-// another order.
+// tolerance is the largest difference between equal values from different batches, in which sums
+// are computed in another order.
 const tolerance = 1e-4
 
-// TestEmbedder holds an embedder to the contract of llm.Embedder, and of the
-// other interfaces that it implements.
+// TestEmbedder checks an embedder against the contract of llm.Embedder and of the other interfaces
+// that it implements.
 func TestEmbedder(t *testing.T, e llm.Embedder) {
 	texts := []string{
 		"The server drains its connections before it stops.", "", "a", "Ünïcödé, 漢字 and 😀",
@@ -53,7 +53,7 @@ func TestEmbedder(t *testing.T, e llm.Embedder) {
 	t.Run("too long", func(t *testing.T) { testTooLong(t, e) })
 }
 
-// testOrder checks that a vector does not depend on what else is embedded.
+// testOrder checks that a vector does not depend on the other texts of the call.
 func testOrder(t *testing.T, e llm.Embedder, texts []string) {
 	for _, p := range []llm.Purpose{llm.Passage, llm.Query} {
 		all, err := llm.Embed(t.Context(), e, p, texts)

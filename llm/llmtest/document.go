@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// JSON returns v as JSON. It panics where v cannot be encoded, which is a mistake of
-// the test's author.
+// JSON returns v as JSON. It panics if v cannot be encoded, which is a bug in the test.
 func JSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -16,12 +15,12 @@ func JSON(v any) []byte {
 	return data
 }
 
-// Document returns a reply that is one JSON document. The status 0 is 200.
+// Document returns a reply of one JSON document. Status 0 means 200.
 func Document(status int, v any) Body {
 	return Body{Status: status, Type: "application/json", Parts: [][]byte{JSON(v)}}
 }
 
-// JSON returns the values of the vector as they stand in a reply.
+// JSON returns the values of the vector as they appear in a reply.
 func (v Indexed) JSON() json.RawMessage {
 	if v.Values != "" {
 		return json.RawMessage(v.Values)
@@ -29,8 +28,8 @@ func (v Indexed) JSON() json.RawMessage {
 	return JSON(v.Vector)
 }
 
-// Read reads the JSON of a request, and checks that it was posted to a path with Canary
-// as bearer token and as X-Gateway-Key.
+// Read decodes the JSON body of a request into in. It checks that the request is a POST to path
+// with Canary as the bearer token and as X-Gateway-Key.
 func Read(t testing.TB, r *http.Request, path string, body []byte, in any) {
 	t.Helper()
 	if err := json.Unmarshal(body, in); err != nil {

@@ -13,38 +13,37 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// An EmbedWire is an embedder over HTTP and the server side of its format, for
-// [TestEmbedWire].
+// An EmbedWire is an embedder over HTTP with the server side of its format, for [TestEmbedWire].
 type EmbedWire struct {
-	// Open opens an embedder with Canary as each of its credentials. It sends at most
+	// Open opens an embedder with Canary as each of its credentials. The embedder sends at most
 	// Batch texts in a request and makes each request once.
 	Open  func(t testing.TB, s Setup) llm.Embedder
 	Batch int
 
-	// Texts reads back which texts a request is about, in order.
+	// Texts returns the texts that a request asks to embed, in order.
 	Texts func(t testing.TB, r *http.Request, body []byte) []string
 
-	// Reply is what a server sends: the vectors, each with the index of its text within
-	// the request. A format without indices has them in the order given.
+	// Reply returns a server's reply with the vectors, each with the index of its text within the
+	// request. A format without indices keeps the order given.
 	Reply   func(vectors []Indexed) Body
 	Indexed bool // the format has indices
 
-	// Fail is as that of a Wire.
+	// Fail is as in Wire.
 	Fail func(f Failure) (Body, bool)
 
-	Lacks []Feature // of which RetryAfter counts
+	Lacks []Feature // only RetryAfter is relevant
 }
 
-// An Indexed is a vector in a server's reply. Its values stand as JSON in Values where
-// that is set: "[1e999, null]".
+// An Indexed is a vector in a server's reply. Values, if set, is the JSON of its values, for
+// example "[1e999, null]".
 type Indexed struct {
 	Index  int
 	Vector llm.Vector
 	Values string
 }
 
-// TestEmbedWire holds an embedder and its reading of its server's format to the
-// contract of llm.Embedder. It must not run beside other tests, for it counts
+// TestEmbedWire checks an embedder, including how it reads its server's format, against the
+// contract of llm.Embedder. It must not run in parallel with other tests, because it counts
 // goroutines.
 func TestEmbedWire(t *testing.T, w EmbedWire) {
 	t.Run("contract", func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestEmbedWire(t *testing.T, w EmbedWire) {
 	}.test(t)
 }
 
-// reply answers with the vector of each text, changed as change says.
+// reply answers with the vector of each text, modified by change.
 func (w EmbedWire) reply(t testing.TB, change func([]Indexed) []Indexed) answerer {
 	words := new(Hashing)
 	return always(func(r *http.Request, body []byte) Body {
@@ -81,8 +80,8 @@ func (w EmbedWire) reply(t testing.TB, change func([]Indexed) []Indexed) answere
 	})
 }
 
-// testOrder checks that each text gets its own vector, whatever the order of the
-// reply is and how many requests it takes.
+// testOrder checks that each text gets its own vector, for any order of the reply and any number of
+// requests.
 func (w EmbedWire) testOrder(t *testing.T) {
 	h := serve(t, w.reply(t, func(v []Indexed) []Indexed {
 		if w.Indexed {
@@ -125,7 +124,7 @@ func (w EmbedWire) testOrder(t *testing.T) {
 	}
 }
 
-// testVectors checks replies whose vectors are not those that were asked for.
+// testVectors checks that replies with wrong vectors are errors.
 func (w EmbedWire) testVectors(t *testing.T) {
 	values := func(json string) func([]Indexed) []Indexed {
 		return func(v []Indexed) []Indexed {
@@ -146,7 +145,7 @@ func (w EmbedWire) testVectors(t *testing.T) {
 		"no dimensions": values("[]"), "null": values("null"), "infinite": values("[1e999, 0]"), "no numbers": values(`["a", {}]`), "no array": values("7"), "zero": values("[0, 0, 0]"),
 		"other dimensions": values("[0.6, 0.8]"), "overflowing": values("[1e300, 1e300]"),
 	}
-	if w.Batch == 1 { // there is but one vector in a reply
+	if w.Batch == 1 { // a reply has only one vector
 		for _, of := range []string{"one too many", "other dimensions"} {
 			delete(tests, of)
 		}
@@ -171,8 +170,7 @@ func (w EmbedWire) testVectors(t *testing.T) {
 	}
 }
 
-// testPartialFailure checks that what came before an error is right, where it is
-// kept.
+// testPartialFailure checks that any vectors returned with an error are correct.
 func (w EmbedWire) testPartialFailure(t *testing.T) {
 	failure, _ := w.Fail(Failure{Kind: llm.ServerError, Message: "no more"})
 	words, last := new(Hashing), "the last text"

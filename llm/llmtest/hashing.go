@@ -1,9 +1,12 @@
-// Package llmtest has what tests need in place of models: an embedder, a language model and
-// a reader that work without one ([Hashing], [Scripted], [Reader]), embedders and models
-// that break their contracts or just break ([Hostile], [HostileModel]), and the contracts
-// themselves, for those who implement the interfaces of package llm ([TestEmbedder],
-// [TestReranker], [TestReader]) and for providers that speak a format over HTTP
-// ([TestModel], [TestEmbedWire], [TestRerankWire]).
+// Package llmtest provides replacements for models in tests, and contract tests for their
+// implementations.
+//
+// An embedder, a language model and a reader work without a model ([Hashing], [Scripted],
+// [Reader]). Others break their contracts or fail ([Hostile], [HostileModel]).
+//
+// The contract tests check implementations of the interfaces of package llm ([TestEmbedder],
+// [TestReranker], [TestReader]) and providers that speak a format over HTTP ([TestModel],
+// [TestEmbedWire], [TestRerankWire]).
 package llmtest
 
 import (
@@ -19,13 +22,13 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Hashing embedder gives each word a direction drawn by its hash, and a text the
-// sum of its words', at unit length: texts that share words are near, others are
-// not. It is deterministic, and safe for concurrent use. Its tokens are words.
+// A Hashing embedder maps each word to a direction drawn from its hash, and a text to the sum of
+// its words' vectors, at unit length. Texts that share words are close to each other; other texts
+// are not. It is deterministic and safe for concurrent use. Its tokens are words.
 type Hashing struct {
-	Name       string // empty: "hashing/" and the dimensions
-	Dimensions int    // 0: 32
-	Limit      int    // most tokens of a text, with two that it adds itself; 0: 512
+	Name       string // "" means "hashing/" and the dimensions
+	Dimensions int    // 0 means 32
+	Limit      int    // most tokens of a text, including two that it adds itself; 0 means 512
 
 	mu    sync.Mutex
 	texts []string
@@ -79,10 +82,10 @@ func (h *Hashing) Embed(ctx context.Context, _ llm.Purpose, texts []string) ([]l
 	return vectors, nil
 }
 
-// Vector returns what Embed makes of a text, whatever its length.
+// Vector returns the embedding of a text of any length.
 func (h *Hashing) Vector(text string) llm.Vector {
 	sum := make([]float64, h.dimensions())
-	sum[0] = 1e-3 // so that a text without words has a vector, too
+	sum[0] = 1e-3 // gives a text without words a vector as well
 	for _, word := range split(text) {
 		f := fnv.New64a()
 		f.Write([]byte(word))
@@ -102,7 +105,7 @@ func (h *Hashing) Vector(text string) llm.Vector {
 	return v
 }
 
-// Texts returns the texts that were embedded, in the order of time.
+// Texts returns the texts embedded so far, in chronological order.
 func (h *Hashing) Texts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,35 +15,34 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a suite waits for what has to happen at once, or for thousands
-// of calls in a row, before it calls it hanging: on a slow machine, and with the race
-// detector.
+// patience is how long a suite waits before it considers a call to hang. It allows for immediate
+// events and for thousands of calls in a row, on a slow machine and with the race detector.
 const patience = 3 * time.Minute
 
-// A host is a server on loopback whose replies a test decides.
+// A host is a server on loopback whose replies are chosen by a test.
 type host struct {
 	url    string
 	client *http.Client
-	close  func() // and check
+	close  func() // also checks for leaked goroutines
 
 	mu       sync.Mutex
 	requests []*http.Request
 	bodies   [][]byte
 }
 
-// An answerer answers a request, the body of which it has read.
+// An answerer answers a request whose body has been read.
 type answerer func(w http.ResponseWriter, r *http.Request, body []byte)
 
-// serve starts a host that lives until the test ends, or close is called. Then it
-// checks that no goroutine is left: not of the server, for every connection has been
-// let go of; not of the client.
+// serve starts a host that runs until the test ends or close is called. It then checks that no
+// goroutine is left, neither of the server, whose connections must all be released, nor of the
+// client.
 func serve(t testing.TB, answer answerer) *host {
 	before := goleak.IgnoreCurrent()
 	h := new(host)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client has gone
+			return // the client disconnected
 		}
 		h.mu.Lock()
 		h.requests, h.bodies = append(h.requests, r), append(h.bodies, body)
@@ -81,7 +80,7 @@ func soon(f func()) bool {
 	}
 }
 
-// seen returns the requests so far, and what they carried.
+// seen returns the requests so far, and their bodies.
 func (h *host) seen() ([]*http.Request, [][]byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +100,7 @@ func always(make func(r *http.Request, body []byte) Body) answerer {
 	}
 }
 
-// begin sends the head of a body.
+// begin sends the headers of a body.
 func (b Body) begin(w http.ResponseWriter) {
 	for k, v := range b.Header {
 		w.Header()[http.CanonicalHeaderKey(k)] = v
@@ -114,8 +113,7 @@ func (b Body) begin(w http.ResponseWriter) {
 	}
 }
 
-// send writes a part and sends it on its way. It reports whether the client is
-// still there.
+// send writes and flushes a part. It reports whether the client is still connected.
 func send(w http.ResponseWriter, part []byte) bool {
 	if len(part) == 0 {
 		return true
@@ -126,13 +124,13 @@ func send(w http.ResponseWriter, part []byte) bool {
 	return http.NewResponseController(w).Flush() == nil
 }
 
-// with returns b with other parts.
+// with returns b with the given parts.
 func (b Body) with(parts ...[]byte) Body {
 	b.Parts = parts
 	return b
 }
 
-// replaced returns b with new in place of old in each part.
+// replaced returns b with old replaced by new in each part.
 func (b Body) replaced(old, new string) Body {
 	parts := make([][]byte, len(b.Parts))
 	for i, part := range b.Parts {
@@ -141,16 +139,15 @@ func (b Body) replaced(old, new string) Body {
 	return b.with(parts...)
 }
 
-// bounded returns a context that outlasts everything but what hangs.
+// bounded returns a context that ends only when a call hangs.
 func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// A canned is a transport without a network: every reply is the same body, whatever
-// is asked, which ends in err where that is set. It serves the cases that are too many
-// for a server.
+// A canned is a transport without a network. Its reply to every request is the same body, which
+// ends in err if that is set. It is for cases that are too many for a server.
 type canned struct {
 	body Body
 	err  error
@@ -175,13 +172,13 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// broken is a reader of nothing that ends in an error.
+// broken is an empty reader that ends in an error.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, cmp.Or(b.err, io.EOF) }
 
-// at returns the Setup of a provider whose server is the transport, and checks that no
-// goroutine is left when the test ends.
+// at returns the Setup of a provider that uses the transport. It checks that no goroutine is left
+// when the test ends.
 func (c *canned) at(t testing.TB) Setup {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {

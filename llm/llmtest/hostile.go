@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Fault is a way in which an embedder breaks its contract, or just breaks.
+// A Fault is a way in which an embedder violates its contract or fails.
 type Fault string
 
 // The faults.
@@ -28,14 +28,13 @@ const (
 	WrongTooLong   Fault = "a TooLongError about a text that was not given"
 )
 
-// Faults are all of them.
+// Faults lists all faults.
 var Faults = []Fault{TooMany, TooFew, NaN, Infinite, OtherDimension, NotUnit, Empty, HalfThenError, NothingButFail, Blocks, WrongTooLong}
 
-// ErrBroken is the error of an embedder that breaks.
+// ErrBroken is the error of an embedder that fails.
 var ErrBroken = errors.New("the embedder is broken")
 
-// Hostile returns an embedder that does what inner does with a fault. It is no
-// TokenCounter.
+// Hostile returns an embedder that behaves like inner, with a fault. It is no TokenCounter.
 func Hostile(inner llm.Embedder, fault Fault) llm.Embedder { return hostile{inner, fault} }
 
 type hostile struct {
@@ -82,8 +81,8 @@ func (h hostile) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]ll
 	return made, nil
 }
 
-// Refusing returns an embedder that does what inner does, and fails with ErrBroken
-// at the first text that has the word in it, with the vectors of those before.
+// Refusing returns an embedder that behaves like inner but fails with ErrBroken at the first text
+// that contains word. It then returns the vectors of the texts before.
 func Refusing(inner llm.Embedder, word string) llm.Embedder { return refusing{inner, word} }
 
 type refusing struct {
@@ -101,7 +100,7 @@ func (r refusing) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 	return r.Embedder.Embed(ctx, p, texts)
 }
 
-// Plain returns an embedder that can what llm.Embedder says and nothing else.
+// Plain returns an embedder that implements llm.Embedder and no other interface.
 func Plain(inner llm.Embedder) llm.Embedder { return plain{inner} }
 
 type plain struct{ llm.Embedder }

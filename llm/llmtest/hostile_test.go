@@ -23,8 +23,8 @@ func request() llm.Request {
 		Schema: &llm.Schema{Name: "grade", Schema: []byte(`{"type":"object"}`)}}
 }
 
-// Each fault has a name of its own, ends when its context does, and is a fault: what
-// comes of it is not what comes of the model without it.
+// TestFaults checks that each fault has a unique name, ends when its context does, and has an
+// effect: its outcome differs from that of the model without it.
 func TestFaults(t *testing.T) {
 	if n := len(llmtest.ModelFaults); n < 80 {
 		t.Errorf("%d faults", n)
@@ -52,14 +52,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// result is what a call came to, as it can be compared.
+// A result is the outcome of a call in comparable form.
 type result struct {
 	Response     llm.Response
 	Error, Panic string
 	Told         string
 }
 
-// outcome calls a model, and reports whether it ran until its time was over.
+// outcome calls a model. It reports whether the call ran until its context ended.
 func outcome(t *testing.T, m llm.Model) (r result, ended bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -12,11 +12,11 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A ModelFault is a way in which a language model, its provider or its reply is not
-// what one hopes for. Some keep the contract of llm.Model, others break it.
+// A ModelFault is a way in which a language model, its provider or its reply misbehaves. Some
+// faults keep the contract of llm.Model, others violate it.
 type ModelFault string
 
-// ModelFaults are all of them.
+// ModelFaults lists all model faults.
 var ModelFaults = faultNames()
 
 func faultNames() []ModelFault {
@@ -27,8 +27,8 @@ func faultNames() []ModelFault {
 	return names
 }
 
-// HostileModel returns a model that replies as inner does, with a fault. It panics
-// where there is no such fault.
+// HostileModel returns a model that replies like inner, with a fault. It panics if the fault is
+// unknown.
 func HostileModel(inner llm.Model, fault ModelFault) llm.Model {
 	for _, f := range faults {
 		if f.name == fault {
@@ -50,7 +50,7 @@ func (h *hostileModel) Model() string { return h.inner.Model() }
 // Facts implements llm.Described.
 func (h *hostileModel) Facts() llm.Facts { return llm.FactsOf(h.inner) }
 
-// Generate implements llm.Model, but for its contract.
+// Generate implements llm.Model, but not its contract.
 func (h *hostileModel) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return llm.Response{}, err
@@ -62,34 +62,34 @@ func (h *hostileModel) Generate(ctx context.Context, req llm.Request, stream fun
 	return h.do(exchange{h.inner, ctx, req, stream, int(n)})
 }
 
-// An exchange is a call of a hostile model.
+// An exchange is one call of a hostile model.
 type exchange struct {
 	inner  llm.Model
 	ctx    context.Context
 	req    llm.Request
 	stream func(llm.Delta)
-	n      int // which call it is, from 1
+	n      int // number of the call, from 1
 }
 
-// A behaviour is what a hostile model does in place of what it should.
+// A behaviour replaces the correct reply of a hostile model.
 type behaviour func(x exchange) (llm.Response, error)
 
-// reply replies with a text.
+// reply returns a reply with the given text.
 func (x exchange) reply(text string) (llm.Response, error) {
 	return spoken(x.inner.Model(), x.req, llm.Response{Text: text}, x.stream), nil
 }
 
-// fail returns an error of a provider.
+// fail returns a provider's error.
 func (x exchange) fail(kind llm.ErrorKind, status int, wait time.Duration) (llm.Response, error) {
 	return llm.Response{}, &llm.Error{Model: x.inner.Model(), Kind: kind, Status: status, Message: "as the test wants it", RetryAfter: wait, Usage: assay.Usage{Calls: 1}}
 }
 
-// says replies with a text whatever is asked.
+// says returns a behaviour that always replies with text.
 func says(text string) behaviour {
 	return func(x exchange) (llm.Response, error) { return x.reply(text) }
 }
 
-// twists replies with what is made of the inner model's text.
+// twists returns a behaviour that replies with the inner model's text, transformed by twist.
 func twists(twist func(string) string) behaviour {
 	return func(x exchange) (llm.Response, error) {
 		r, err := x.inner.Generate(x.ctx, x.req, nil)
@@ -100,7 +100,7 @@ func twists(twist func(string) string) behaviour {
 	}
 }
 
-// changes replies as the inner model does, but for a change.
+// changes returns a behaviour that replies like the inner model, modified by change.
 func changes(change func(r *llm.Response, x exchange)) behaviour {
 	return func(x exchange) (llm.Response, error) {
 		r, err := x.inner.Generate(x.ctx, x.req, x.stream)
@@ -111,12 +111,12 @@ func changes(change func(r *llm.Response, x exchange)) behaviour {
 	}
 }
 
-// fails fails always.
+// fails returns a behaviour that always fails.
 func fails(kind llm.ErrorKind, status int, wait time.Duration) behaviour {
 	return func(x exchange) (llm.Response, error) { return x.fail(kind, status, wait) }
 }
 
-// calls asks for tools, n at once, with the arguments that args returns.
+// calls returns a behaviour that requests n tool calls at once, each returned by tool.
 func calls(n int, tool func(x exchange, i int) llm.ToolCall) behaviour {
 	return func(x exchange) (llm.Response, error) {
 		r := llm.Response{Finish: llm.FinishTools}
@@ -127,7 +127,7 @@ func calls(n int, tool func(x exchange, i int) llm.ToolCall) behaviour {
 	}
 }
 
-// tool returns a call of a tool that there is, if there is any.
+// tool returns a call of an available tool, or of "search" if the request has none.
 func tool(x exchange, i int, arguments string) llm.ToolCall {
 	name := "search"
 	if len(x.req.Tools) > 0 {
@@ -142,7 +142,7 @@ func blocks(x exchange) (llm.Response, error) {
 	return llm.Response{}, x.ctx.Err()
 }
 
-// drips streams a word now and then until the context ends.
+// drips streams a word every 10 milliseconds until the context ends.
 func drips(x exchange) (llm.Response, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -156,7 +156,7 @@ func drips(x exchange) (llm.Response, error) {
 	}
 }
 
-// floods streams as fast as it can until the context ends, or 64 MB are out.
+// floods streams as fast as it can until the context ends or it has sent 64 MB.
 func floods(x exchange) (llm.Response, error) {
 	piece := llm.Delta{Text: strings.Repeat("and so on ", 1<<10)}
 	for sent := 0; sent < 64<<20 && x.ctx.Err() == nil; sent += len(piece.Text) {
@@ -168,7 +168,7 @@ func floods(x exchange) (llm.Response, error) {
 	return x.fail(llm.TooLarge, 0, 0)
 }
 
-// breaksOff streams half of what the inner model says.
+// breaksOff streams half of the inner model's text.
 func breaksOff(x exchange) (llm.Response, error) {
 	r, err := x.inner.Generate(x.ctx, x.req, nil)
 	if err != nil {
@@ -178,7 +178,7 @@ func breaksOff(x exchange) (llm.Response, error) {
 	return x.fail(llm.BrokeOff, 0, 0)
 }
 
-// alternates does the one on odd calls, and what the inner model does on even ones.
+// alternates returns a behaviour that runs odd on odd calls, and the inner model on even ones.
 func alternates(odd behaviour) behaviour {
 	return func(x exchange) (llm.Response, error) {
 		if x.n%2 == 1 {

@@ -11,10 +11,10 @@ import (
 
 func TestToyKeepsTheContract(t *testing.T) { llmtest.TestModel(t, toyWire("")) }
 
-// flawVariable names the flaw that a process is to try the suite on.
+// flawVariable is the environment variable with the flaw that a subprocess tests.
 const flawVariable = "ASSAY_TOY_FLAW"
 
-// TestFlawed is run by TestSuiteFindsFlaws, in processes that are to fail.
+// TestFlawed is run by TestSuiteFindsFlaws, in subprocesses that must fail.
 func TestFlawed(t *testing.T) {
 	flaw := os.Getenv(flawVariable)
 	if flaw == "" {
@@ -23,9 +23,9 @@ func TestFlawed(t *testing.T) {
 	llmtest.TestModel(t, toyWire(flaw))
 }
 
-// The suite finds what it is there to find.
+// TestSuiteFindsFlaws checks that the suite detects each flaw of the toy provider.
 func TestSuiteFindsFlaws(t *testing.T) {
-	tests := map[string]string{ // flaw: a test that has to fail
+	tests := map[string]string{ // flaw: a test that must fail
 		"drops the system text":     "TestFlawed/whole/requests/conversation",
 		"key in the address":        "TestFlawed/whole/requests/question",
 		"tells secrets":             "TestFlawed/stream/secrets",

@@ -16,10 +16,10 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxMessage is how long the words of an error may be, in bytes.
+// maxMessage is the largest length of an error's message, in bytes.
 const maxMessage = 1000
 
-// A suite is a Wire whose replies are asked for in one of the two ways.
+// A suite is a Wire with one of the two ways to request replies.
 type suite struct {
 	Wire
 	stream bool
@@ -27,14 +27,14 @@ type suite struct {
 
 func (s suite) lacks(f Feature) bool { return slices.Contains(s.Lacks, f) }
 
-// An outcome is what a call came to.
+// An outcome is the result of a call.
 type outcome struct {
 	response llm.Response
 	err      error
-	told     []string // to the stream, piece by piece
+	told     []string // passed to the stream, piece by piece
 }
 
-// kind returns the kind of the error, or nothing.
+// kind returns the kind of the error, or "".
 func (o outcome) kind() llm.ErrorKind { return kindOf(o.err) }
 
 func kindOf(err error) llm.ErrorKind {
@@ -51,13 +51,13 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%d bytes of text (%.60q), %d calls, finish %q, %+v", len(o.response.Text), o.response.Text, len(o.response.Calls), o.response.Finish, o.response.Usage)
 }
 
-// open opens the model at a host.
+// open opens the model against a host.
 func (s suite) open(t testing.TB, h *host, setup Setup) llm.Model {
 	setup.BaseURL, setup.HTTP, setup.Stream = h.url, h.client, s.stream
 	return s.Open(t, setup)
 }
 
-// ask asks a model and checks what holds of every outcome.
+// ask calls a model and checks the invariants of every outcome.
 func ask(ctx context.Context, t testing.TB, m llm.Model, req llm.Request) outcome {
 	t.Helper()
 	var o outcome
@@ -66,7 +66,7 @@ func ask(ctx context.Context, t testing.TB, m llm.Model, req llm.Request) outcom
 	return o
 }
 
-// exchange asks a model that is opened for one question.
+// exchange opens a model and makes one call.
 func (s suite) exchange(t testing.TB, answer answerer, req llm.Request) outcome {
 	t.Helper()
 	h := serve(t, answer)
@@ -76,8 +76,7 @@ func (s suite) exchange(t testing.TB, answer answerer, req llm.Request) outcome 
 	return o
 }
 
-// checkOnce checks that no request was made a second time: that is for others to
-// decide.
+// checkOnce checks that the provider did not retry. Retries are up to its wrappers.
 func (h *host) checkOnce(t testing.TB) {
 	t.Helper()
 	if requests, _ := h.seen(); len(requests) > 1 {
@@ -85,17 +84,17 @@ func (h *host) checkOnce(t testing.TB) {
 	}
 }
 
-// reply answers with a script, in the way the request asks for.
+// reply returns an answerer that sends a script in the way the request asks for.
 func (s suite) reply(script Script) answerer {
 	return always(func(r *http.Request, body []byte) Body { return s.Reply(script, s.Streams(r, body)) })
 }
 
-// question is the smallest request.
+// question returns the smallest request.
 func question() llm.Request {
 	return llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "What is said of leave?"}}, MaxTokens: 64, Attempts: 1}
 }
 
-// checkOutcome checks what holds of every call, whatever a server has sent.
+// checkOutcome checks the invariants of every call, for any reply of a server.
 func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 	t.Helper()
 	if o.err != nil {
@@ -105,8 +104,8 @@ func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 	CheckResponse(t, o.response, strings.Join(o.told, ""))
 }
 
-// CheckResponse checks what holds of every response of a provider's, whatever its
-// server has sent. Told is what its stream was told.
+// CheckResponse checks the invariants of every response of a provider, for any reply of its server.
+// told is the text that its stream received.
 func CheckResponse(t testing.TB, r llm.Response, told string) {
 	t.Helper()
 	if !utf8.ValidString(r.Text) {
@@ -137,7 +136,7 @@ func CheckResponse(t testing.TB, r llm.Response, told string) {
 	}
 }
 
-// checkError checks what holds of every error.
+// checkError checks the invariants of every error.
 func checkError(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 	t.Helper()
 	if r := o.response; r.Text != "" || r.Calls != nil || r.Finish != "" {
@@ -146,8 +145,7 @@ func checkError(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 	checkKept(ctx, t, m.Model(), o.err)
 }
 
-// checkKept checks what holds of every error of a call to a model, an embedder or a
-// reranker.
+// checkKept checks the invariants of every error of a call to a model, an embedder or a reranker.
 func checkKept(ctx context.Context, t testing.TB, model string, err error) {
 	t.Helper()
 	checkSecret(t, err)
@@ -177,19 +175,18 @@ func checkKept(ctx context.Context, t testing.TB, model string, err error) {
 	}
 }
 
-// kinds are those of llm.Error.
+// kinds lists the kinds of llm.Error.
 var kinds = []llm.ErrorKind{
 	llm.RateLimited, llm.Overloaded, llm.ServerError, llm.Unreachable, llm.TimedOut, llm.BrokeOff, llm.Open, llm.BadKey, llm.NoModel,
 	llm.BadRequest, llm.TooLong, llm.NoQuota, llm.Filtered, llm.TooLarge, llm.BadReply,
 }
 
-// checkSecret checks that an error does not give the credential away, in whatever
-// way it is written out.
+// checkSecret checks that an error does not reveal the credential in any of its printed forms.
 func checkSecret(t testing.TB, err error) {
 	t.Helper()
 	texts := []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		data, _ := json.Marshal(e) // an error that is no JSON gives nothing away
+		data, _ := json.Marshal(e) // an error that is no JSON reveals nothing
 		texts = append(texts, string(data), fmt.Sprintf("%#v", e))
 	}
 	for _, secret := range []string{Canary, url.QueryEscape(Canary), base64.StdEncoding.EncodeToString([]byte(Canary))} {

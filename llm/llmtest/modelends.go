@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// testEnds checks that each call ends: when its caller wants it to, when the server
-// falls silent, and when there is too much of the reply.
+// testEnds checks that each call ends when its caller cancels it, when the server stalls, and when
+// the reply is too large.
 func (s suite) testEnds(t *testing.T) {
 	t.Run("cancelled before", func(t *testing.T) {
 		h := serve(t, s.reply(story()))
@@ -52,10 +52,10 @@ func (s suite) testEnds(t *testing.T) {
 	t.Run("too large", s.testTooLarge)
 }
 
-// shortIdle is how long a suite has a model wait for a byte that does not come.
+// shortIdle is the idle timeout that a suite gives to a model.
 const shortIdle = 150 * time.Millisecond
 
-// half answers with half of a reply, calls then and falls silent.
+// half answers with half of a reply, calls then, and stalls.
 func (s suite) half(then func(*http.Request)) answerer {
 	return func(w http.ResponseWriter, r *http.Request, body []byte) {
 		b := s.Reply(story(), s.Streams(r, body))
@@ -71,7 +71,7 @@ func (s suite) testCancelWithin(t *testing.T) {
 	ctx, cancel := context.WithCancel(bounded(t))
 	defer cancel()
 	stop := func(*http.Request) { cancel() }
-	if s.stream { // whoever listens has heard enough
+	if s.stream { // the stream's callback cancels
 		stop = func(*http.Request) {}
 	}
 	h := serve(t, s.half(stop))
@@ -90,7 +90,7 @@ func (s suite) testCancelWithin(t *testing.T) {
 	}
 }
 
-// testTrickle checks that a deadline ends a reply that never quite falls silent.
+// testTrickle checks that a deadline ends a reply that keeps trickling in.
 func (s suite) testTrickle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bounded(t), 2*shortIdle)
 	defer cancel()
@@ -113,7 +113,7 @@ func (s suite) testTrickle(t *testing.T) {
 	}
 }
 
-// testTooLarge checks that what is read of a reply is bounded, in whatever way it is
+// testTooLarge checks that the amount read of a reply is bounded, for each way in which it can be
 // too large.
 func (s suite) testTooLarge(t *testing.T) {
 	large := story()
@@ -137,7 +137,7 @@ func (s suite) testTooLarge(t *testing.T) {
 				w.Header().Set("Content-Encoding", "gzip")
 				b.begin(w)
 				z := gzip.NewWriter(w)
-				z.Write(b.Bytes()) // the client hangs up early
+				z.Write(b.Bytes()) // the client disconnects early
 				z.Close()
 				return
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// testFailures checks that each error of a server is of its kind.
+// testFailures checks that each error of a server gets its kind.
 func (s suite) testFailures(t *testing.T) {
 	required := map[llm.ErrorKind]bool{llm.RateLimited: true, llm.ServerError: true, llm.BadKey: true, llm.BadRequest: true}
 	for _, kind := range kinds {
@@ -59,7 +59,7 @@ func (s suite) checkFailure(t *testing.T, f Failure, body Body) {
 	}
 }
 
-// checkLate checks an error that is part of a stream.
+// checkLate checks an error event within a stream.
 func (s suite) checkLate(t *testing.T, kind llm.ErrorKind, body Body) {
 	o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
 	if o.kind() != kind {
@@ -70,11 +70,11 @@ func (s suite) checkLate(t *testing.T, kind llm.ErrorKind, body Body) {
 	}
 }
 
-// testForeign checks errors that some proxy on the way has written.
+// testForeign checks errors that were written by a proxy in between.
 func (s suite) testForeign(t *testing.T) {
 	tests := []struct {
 		status int
-		kind   llm.ErrorKind // empty: only whether it is temporary counts
+		kind   llm.ErrorKind // "" means that only temporariness is checked
 		passes bool
 	}{
 		{400, llm.BadRequest, false}, {401, llm.BadKey, false}, {403, llm.BadKey, false}, {404, "", false}, {407, "", false}, {408, "", true},
@@ -103,7 +103,7 @@ func (s suite) testForeign(t *testing.T) {
 	}
 }
 
-// testRetryAfter checks waits as proxies and hostile servers put them.
+// testRetryAfter checks the waits that proxies and hostile servers send.
 func (s suite) testRetryAfter(t *testing.T) {
 	tests := []struct {
 		header    string
@@ -125,7 +125,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 	}
 }
 
-// testUnreachable checks what there is no reply to.
+// testUnreachable checks calls that get no reply.
 func (s suite) testUnreachable(t *testing.T) {
 	h := serve(t, func(http.ResponseWriter, *http.Request, []byte) { panic(http.ErrAbortHandler) })
 	if o := ask(bounded(t), t, s.open(t, h, Setup{}), question()); !o.kind().Temporary() {
@@ -139,7 +139,7 @@ func (s suite) testUnreachable(t *testing.T) {
 	}
 }
 
-// testRedirect checks that nothing is sent to where a server points.
+// testRedirect checks that redirects are not followed.
 func (s suite) testRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var followed atomic.Bool
@@ -153,8 +153,8 @@ func (s suite) testRedirect(t *testing.T) {
 	}
 }
 
-// testSecrets checks that a server that shows its client what it was sent does not
-// bring the credential into an error.
+// testSecrets checks that the credential does not appear in an error, even if a server echoes the
+// request.
 func (s suite) testSecrets(t *testing.T) {
 	sent := func(r *http.Request) string {
 		dump, err := httputil.DumpRequest(r, false)
@@ -166,7 +166,7 @@ func (s suite) testSecrets(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			s.exchange(t, always(func(r *http.Request, _ []byte) Body {
-				body, _ := s.Fail(Failure{Kind: kind, Message: sent(r)}) // without such an error an empty reply, which is one, too
+				body, _ := s.Fail(Failure{Kind: kind, Message: sent(r)}) // without such an error, an empty reply, which also is an error
 				return body
 			}), question())
 		})
@@ -207,7 +207,7 @@ func (s suite) testSecrets(t *testing.T) {
 	})
 }
 
-// A teller is a transport whose errors have the request in them.
+// A teller is a transport whose errors contain the request.
 type teller struct{}
 
 func (teller) RoundTrip(r *http.Request) (*http.Response, error) {

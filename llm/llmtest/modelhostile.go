@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// testHostile checks that whatever bytes a server sends, the outcome is a reply that
-// keeps the contract or an error that does. Most of that is checked by ask.
+// testHostile checks that for any bytes that a server sends, the outcome is a reply or an error
+// that keeps the contract. Most of the checks are in ask.
 func (s suite) testHostile(t *testing.T) {
 	t.Run("cut", s.testCut)
 	t.Run("garbage", s.testGarbage)
@@ -23,11 +23,11 @@ func (s suite) testHostile(t *testing.T) {
 	t.Run("bytes", s.testBytes)
 }
 
-// served is how many bytes are between the cuts that a real server makes.
+// served is the number of bytes between cuts made by a real server.
 const served = 41
 
-// testCut cuts replies off at every byte: the connection breaks, or the body ends as
-// if that were all.
+// testCut cuts replies off at every byte, by breaking the connection or by ending the body
+// normally.
 func (s suite) testCut(t *testing.T) {
 	for name, script := range map[string]Script{"text": story(), "calls": errands()} {
 		body := s.Reply(script, s.stream)
@@ -64,8 +64,8 @@ func (s suite) testCut(t *testing.T) {
 	}
 }
 
-// mayBeCut reports whether an outcome is right for a reply that was cut: an error, or
-// all of the reply, for what was cut off says nothing more.
+// mayBeCut reports whether an outcome is correct for a reply that was cut off. It may be an error,
+// or the whole reply if the missing part carried no information.
 func (s suite) mayBeCut(o outcome, want llm.Response, at int, broke bool) bool {
 	if !strings.HasPrefix(want.Text, strings.Join(o.told, "")) {
 		return false
@@ -110,8 +110,8 @@ func (s suite) testGarbage(t *testing.T) {
 	}
 }
 
-// testMutated gives each value of a reply's JSON another type, and leaves it out. Of
-// the parts that differ in nothing but their values it takes the first.
+// testMutated replaces each value of a reply's JSON with values of other types, and leaves it out.
+// It mutates only the first of several parts with the same shape.
 func (s suite) testMutated(t *testing.T) {
 	for name, script := range map[string]Script{"text": story(), "calls": errands()} {
 		body := s.Reply(script, s.stream)
@@ -127,7 +127,7 @@ func (s suite) testMutated(t *testing.T) {
 			for i, part := range body.Parts {
 				shape := shapeOf(part)
 				if shapes[shape] {
-					continue // as good as one before
+					continue // same shape as an earlier part
 				}
 				shapes[shape] = true
 				for _, mutant := range mutants(part) {
@@ -143,13 +143,13 @@ func (s suite) testMutated(t *testing.T) {
 	}
 }
 
-// shapeOf returns the JSON document of a part without what its strings and numbers say.
+// shapeOf returns the JSON document of a part, with strings and numbers reduced to their types.
 func shapeOf(part []byte) string {
 	_, doc, _ := document(part)
 	return marshal(within(doc, func(v any) any { return fmt.Sprintf("%T", v) }))
 }
 
-// document returns the JSON document of a part, and what stands around it.
+// document returns the JSON document of a part, and the bytes around it.
 func document(part []byte) (before []byte, doc any, after []byte) {
 	start, end := bytes.IndexByte(part, '{'), bytes.LastIndexByte(part, '}')
 	if start < 0 || end < start || json.Unmarshal(part[start:end+1], &doc) != nil {
@@ -158,7 +158,7 @@ func document(part []byte) (before []byte, doc any, after []byte) {
 	return part[:start], doc, part[end+1:]
 }
 
-// mutants returns a part with each value of its JSON document replaced by others.
+// mutants returns copies of a part, each with one value of its JSON document replaced or left out.
 func mutants(part []byte) [][]byte {
 	before, doc, after := document(part)
 	var out [][]byte
@@ -172,12 +172,12 @@ func mutants(part []byte) [][]byte {
 	return out
 }
 
-// strange are values in place of others.
+// strange lists replacement values.
 var strange = []any{nil, true, -7, 1e18, 1e300, json.RawMessage("1e999"), "", "strange", "\x00\u202e", []any{}, []any{nil}, map[string]any{}}
 
-// Mutate calls emit with each of the values within doc, which is JSON as encoding/json
-// decodes it into an any, replaced by strange ones or left out. Afterwards doc is as it
-// was.
+// Mutate calls emit once for each mutation of doc: each value within it replaced by each of the
+// strange ones, or left out. doc is JSON as encoding/json decodes it into an any. Mutate restores
+// doc before it returns.
 func Mutate(doc any, emit func()) {
 	switch v := doc.(type) {
 	case map[string]any:
@@ -203,8 +203,7 @@ func Mutate(doc any, emit func()) {
 	}
 }
 
-// testBytes puts bytes that are no UTF-8, and such as no text should have, where a
-// reply has text.
+// testBytes inserts invalid UTF-8 and unwanted characters into the text fields of a reply.
 func (s suite) testBytes(t *testing.T) {
 	script := story()
 	script.Pieces = []string{"before ", "MARK", " after"}

@@ -18,7 +18,7 @@ import (
 
 var someUsage = assay.Usage{InputTokens: 120, OutputTokens: 17}
 
-// story is a reply of text.
+// story returns a reply of text.
 func story() Script {
 	return Script{
 		Pieces: []string{"Five days", " may be ", "carried — ", "漢字 😀", "\n\t\"over\" ", "\\u0041 <&> ", "data: ", "\u2028", "[1", "]", ".\r\n", "\nEnd."},
@@ -26,7 +26,7 @@ func story() Script {
 	}
 }
 
-// errands is a reply of text and calls in parallel.
+// errands returns a reply of text and parallel tool calls.
 func errands() Script {
 	return Script{
 		Pieces: []string{"I look ", "it up."},
@@ -39,7 +39,7 @@ func errands() Script {
 	}
 }
 
-// want returns the response that a script is, as far as the format can express it.
+// want returns the expected response for a script, as far as the format can express it.
 func (s suite) want(script Script) llm.Response {
 	r := llm.Response{Text: strings.Join(script.Pieces, ""), Calls: script.Calls, Finish: script.Finish, Served: script.Served, Usage: script.Usage, Cached: script.Cached}
 	r.Usage.Calls = 1
@@ -52,8 +52,8 @@ func (s suite) want(script Script) llm.Response {
 	return r
 }
 
-// differs returns what is different in a response from the wanted one. Identifiers
-// that the provider made up are not compared, nor tokens that it estimated.
+// differs returns the differences between a response and the wanted one. It ignores identifiers
+// that the provider generated and tokens that it estimated.
 func (s suite) differs(want, got llm.Response) string {
 	if got.Estimated && s.lacks(Usage) {
 		want.Usage, want.Cached, want.Estimated = got.Usage, got.Cached, true
@@ -64,7 +64,7 @@ func (s suite) differs(want, got llm.Response) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), made, arguments)
 }
 
-// testReplies checks that all of a reply is read.
+// testReplies checks that replies are read completely.
 func (s suite) testReplies(t *testing.T) {
 	length := story()
 	length.Finish = llm.FinishLength
@@ -104,8 +104,8 @@ func (s suite) testReplies(t *testing.T) {
 	}
 }
 
-// testSchema checks that what follows a schema is the text, whichever way the format
-// takes to it.
+// testSchema checks that the output for a schema is the text of the response, however the format
+// expresses schemas.
 func (s suite) testSchema(t *testing.T) {
 	script := Script{Pieces: []string{`{"verdict":`, `"REVISE","rea`, `sons":["no source says <so>"]}`}, Finish: llm.FinishStop, Usage: someUsage, Schema: true}
 	req := question()
@@ -120,8 +120,7 @@ func (s suite) testSchema(t *testing.T) {
 	}
 }
 
-// testUncounted checks that a call is never free of tokens because the server does
-// not say how many it was.
+// testUncounted checks that tokens are estimated if the server does not report them.
 func (s suite) testUncounted(t *testing.T) {
 	script := story()
 	script.Usage, script.Cached = assay.Usage{}, 0
@@ -134,7 +133,7 @@ func (s suite) testUncounted(t *testing.T) {
 	}
 }
 
-// testTwins checks that calls can be told apart where a server does not.
+// testTwins checks that calls have distinct identifiers even if the server's do not.
 func (s suite) testTwins(t *testing.T) {
 	script := errands()
 	for i := range script.Calls {
@@ -146,7 +145,7 @@ func (s suite) testTwins(t *testing.T) {
 	}
 }
 
-// testUnheard checks that a reply is the same when nobody listens to it.
+// testUnheard checks that a reply is the same without a stream callback.
 func (s suite) testUnheard(t *testing.T) {
 	h := serve(t, s.reply(story()))
 	r, err := s.open(t, h, Setup{}).Generate(bounded(t), question(), nil)
@@ -158,7 +157,7 @@ func (s suite) testUnheard(t *testing.T) {
 	}
 }
 
-// testConcurrent checks that calls do not mix.
+// testConcurrent checks that concurrent calls do not mix.
 func (s suite) testConcurrent(t *testing.T) {
 	h := serve(t, func(w http.ResponseWriter, r *http.Request, body []byte) {
 		req := s.Request(t, r, body)
@@ -183,7 +182,7 @@ func (s suite) testConcurrent(t *testing.T) {
 	}
 }
 
-// testArrival checks that text is handed on before the rest of the reply is there.
+// testArrival checks that text is streamed before the rest of the reply has arrived.
 func (s suite) testArrival(t *testing.T) {
 	heard := make(chan struct{}, 100)
 	h := serve(t, func(w http.ResponseWriter, r *http.Request, body []byte) {
@@ -208,7 +207,7 @@ func (s suite) testArrival(t *testing.T) {
 	}
 }
 
-// testFraming checks that a stream means the same however it comes in.
+// testFraming checks that the meaning of a stream does not depend on how its bytes are split.
 func (s suite) testFraming(t *testing.T) {
 	for name, script := range map[string]Script{"text": story(), "calls": errands()} {
 		body := s.Reply(script, true)
@@ -244,7 +243,7 @@ func eachByte(data []byte) [][]byte {
 	return parts
 }
 
-// between returns parts with all of the noise before each.
+// between returns parts with all of noise before each of them.
 func between(parts, noise [][]byte) [][]byte {
 	var out [][]byte
 	for _, part := range parts {
@@ -255,7 +254,7 @@ func between(parts, noise [][]byte) [][]byte {
 
 var fieldSpace = lazyregexp.New(`(?m)^(data|event|id): `)
 
-// withoutSpaces drops the space after the name of each field, as a server may.
+// withoutSpaces removes the space after each field name, as servers may do.
 func withoutSpaces(parts [][]byte) [][]byte {
 	var out [][]byte
 	for _, part := range parts {

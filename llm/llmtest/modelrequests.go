@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// conversation is a request with all that a request can have.
+// conversation returns a request with every field set.
 func conversation() llm.Request {
 	return llm.Request{
 		System: "Answer from the sources.\nSay \"unknown\" otherwise — 漢字, 😀.",
@@ -37,12 +37,12 @@ func conversation() llm.Request {
 	}
 }
 
-// verdictSchema is a schema as roles use them.
+// verdictSchema returns a schema like those of the roles.
 func verdictSchema() *llm.Schema {
 	return &llm.Schema{Name: "verdict", Schema: json.RawMessage(`{"type":"object","properties":{"verdict":{"type":"string","enum":["ACCEPT","REVISE"]},"reasons":{"type":"array","items":{"type":"string"}}},"required":["verdict","reasons"],"additionalProperties":false}`)}
 }
 
-// testRequests checks that all of a request arrives, in its order.
+// testRequests checks that requests arrive completely and in order.
 func (s suite) testRequests(t *testing.T) {
 	with := func(change func(*llm.Request)) llm.Request {
 		r := conversation()
@@ -78,7 +78,7 @@ func (s suite) testRequests(t *testing.T) {
 	})
 }
 
-// arrived sends a request and returns what the server read.
+// arrived sends a request and returns the request that the server decoded.
 func (s suite) arrived(t *testing.T, req llm.Request) llm.Request {
 	t.Helper()
 	script := Script{Pieces: []string{"Five."}, Finish: llm.FinishStop, Usage: someUsage}
@@ -104,7 +104,7 @@ func (s suite) arrived(t *testing.T, req llm.Request) llm.Request {
 	return s.Request(t, requests[0], bodies[0])
 }
 
-// checkAddress checks that a credential is not in an address, which proxies log.
+// checkAddress checks that the credential is not in the URL, which proxies log.
 func checkAddress(t *testing.T, r *http.Request) {
 	t.Helper()
 	if strings.Contains(r.RequestURI, Canary) {
@@ -112,8 +112,8 @@ func checkAddress(t *testing.T, r *http.Request) {
 	}
 }
 
-// checkArrives compares a request with what the server read, as far as the format
-// can express it.
+// checkArrives compares a request with the one that the server decoded, as far as the format can
+// express it.
 func (s suite) checkArrives(t *testing.T, req llm.Request) {
 	t.Helper()
 	got, want := s.arrived(t, req), clone(t, req)
@@ -143,7 +143,7 @@ func (s suite) checkArrives(t *testing.T, req llm.Request) {
 	}
 }
 
-// forget drops from a message what the format has no place for.
+// forget removes from a message the parts that the format cannot express.
 func (s suite) forget(m *llm.Message) {
 	for i := range m.Calls {
 		if s.lacks(ToolIDs) {
@@ -158,7 +158,7 @@ func (s suite) forget(m *llm.Message) {
 			m.Results[i].Name = "" // its call has it
 		}
 		if s.lacks(ResultErrors) {
-			// The text says it, in words of the provider's.
+			// The text reports the error, in the provider's words.
 			if m.Results[i].Error = false; strings.Contains(r.Text, "the index is locked") {
 				m.Results[i].Text = "the index is locked"
 			}
@@ -166,8 +166,8 @@ func (s suite) forget(m *llm.Message) {
 	}
 }
 
-// merged joins messages of the same speaker that follow one another: formats divide
-// them in different ways.
+// merged joins consecutive messages of the same speaker, since formats divide them in different
+// ways.
 func merged(messages []llm.Message) []llm.Message {
 	var out []llm.Message
 	for _, m := range messages {
@@ -181,7 +181,7 @@ func merged(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// canonical returns JSON in one form; what is none is returned as it is.
+// canonical returns JSON in canonical form, and other text unchanged.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Reader is a reader without a model, for tests. It does what its functions say, passage
-// by passage. Without them it compares words, and understands nothing: the numbers are
-// shares of words in common. It is deterministic and safe for concurrent use if its
-// functions are.
+// A Reader is a test double for llm.Reader. It calls its functions, passage by passage. Without
+// them it compares words, and its probabilities are shares of common words. It is deterministic and
+// safe for concurrent use if its functions are.
 type Reader struct {
-	Name string // empty: "scripted/reader"
+	Name string // "" means "scripted/reader"
 
-	// OnRead reads a question against one passage, OnEntail a claim against its passage.
-	// Nil: ReadByWords and EntailByWords do.
+	// OnRead reads a question against one passage, OnEntail a claim against its passage. If nil,
+	// ReadByWords and EntailByWords are used.
 	OnRead   func(question string, passage llm.Excerpt) (llm.Reading, error)
 	OnEntail func(pair llm.ClaimPair) (llm.Entailment, error)
 }
@@ -69,9 +68,9 @@ func (r *Reader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entai
 	return entailments, nil
 }
 
-// ReadByWords takes the sentences with most of the question's words for the answers.
-// Answerable is the share of these words that the best of them has, Relevance the share
-// that the heading and the text have.
+// ReadByWords returns the sentences with the most words of the question as answers. Answerable is
+// the share of the question's words in the best sentence, Relevance their share in the heading and
+// the text.
 func ReadByWords(question string, p llm.Excerpt) (llm.Reading, error) {
 	words := contentWords(question)
 	sentences := sentencesOf(p.Text)
@@ -86,9 +85,9 @@ func ReadByWords(question string, p llm.Excerpt) (llm.Reading, error) {
 	return reading, nil
 }
 
-// EntailByWords takes the sentence with most of the claim's words for the decisive one. Its
-// share of them is the probability of Supported, or of Contradicted where only one of claim
-// and sentence has a negation.
+// EntailByWords returns the sentence with the most words of the claim as the decisive one. The
+// share of the claim's words in it is the probability of Supported, or of Contradicted if only one
+// of claim and sentence has a negation.
 func EntailByWords(p llm.ClaimPair) (llm.Entailment, error) {
 	reading, err := ReadByWords(p.Claim, p.Passage)
 	if err != nil || len(reading.Spans) == 0 {
@@ -102,8 +101,8 @@ func EntailByWords(p llm.ClaimPair) (llm.Entailment, error) {
 	return e, nil
 }
 
-// contentWords returns the words of four letters or more and those with a digit; all words
-// where there are none of these.
+// contentWords returns the words of four letters or more and those with a digit, or all words if
+// there are none of these.
 func contentWords(text string) []string {
 	all := split(text)
 	long := slices.DeleteFunc(slices.Clone(all), func(w string) bool {
@@ -115,7 +114,7 @@ func contentWords(text string) []string {
 	return long
 }
 
-// share returns the share of the words that the text has.
+// share returns the share of words that text contains.
 func share(words []string, text string) float64 {
 	if len(words) == 0 {
 		return 0
@@ -133,8 +132,8 @@ func negated(text string) bool {
 	return slices.ContainsFunc(split(text), func(w string) bool { return w == "not" || w == "no" || w == "never" })
 }
 
-// sentencesOf cuts a text behind full stops, question and exclamation marks that blanks
-// follow, and at line ends. Parts without a letter or digit are left out.
+// sentencesOf splits a text at line ends and after full stops, question marks and exclamation marks
+// that are followed by a blank. Parts without a letter or digit are left out.
 func sentencesOf(text string) []llm.Extract {
 	var all []llm.Extract
 	add := func(start, end int) {

@@ -13,7 +13,7 @@ func TestReaderKeepsTheContract(t *testing.T) {
 	llmtest.TestReader(t, func(testing.TB) llm.Reader { return new(llmtest.Reader) })
 }
 
-// The functions of a script are asked, and their errors are returned.
+// TestScriptedReader checks that a Reader calls its functions and returns their errors.
 func TestScriptedReader(t *testing.T) {
 	broken := errors.New("broken")
 	r := &llmtest.Reader{
@@ -57,7 +57,7 @@ func TestReadByWords(t *testing.T) {
 	}
 }
 
-// What breaks the contract is found.
+// TestCheckReading checks that CheckReading detects contract violations.
 func TestCheckReading(t *testing.T) {
 	const text = "Five days, é."
 	for name, r := range map[string]llm.Reading{

@@ -16,11 +16,11 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxSpans is the most spans of a Reading.
+// maxSpans is the largest number of spans of a Reading.
 const maxSpans = 5
 
-// readerQuestion and readerPassages are what TestReader reads. The claims are the passages'
-// first words and the question.
+// readerQuestion and readerPassages are the input of TestReader. The claims are the passages' first
+// words and the question.
 const readerQuestion = "How many days of leave may be carried over?"
 
 func readerPassages() []llm.Excerpt {
@@ -52,7 +52,7 @@ func readerPairs() []llm.ClaimPair {
 	return pairs
 }
 
-// TestReader holds readers to the contract of llm.Reader. open returns the reader; it may
+// TestReader checks readers against the contract of llm.Reader. open returns the reader; it may
 // return the same one each time.
 func TestReader(t *testing.T, open func(testing.TB) llm.Reader) {
 	t.Run("values", func(t *testing.T) { testReaderValues(t, open(t)) })
@@ -115,7 +115,7 @@ func readAll(t testing.TB, r llm.Reader) ([]llm.Reading, []llm.Entailment) {
 	return readings, entailments
 }
 
-// testReaderOrder checks that what becomes of a passage does not depend on the others.
+// testReaderOrder checks that the result for a passage does not depend on the other passages.
 func testReaderOrder(t *testing.T, r llm.Reader) {
 	readings, entailments := readAll(t, r)
 	for i, p := range readerPassages() {
@@ -163,7 +163,7 @@ func testReaderConcurrent(t *testing.T, r llm.Reader) {
 	}
 }
 
-// testReaderTooLong checks that a question of any length is read or is a *llm.TooLongError
+// testReaderTooLong checks that a long question is either read or reported as a *llm.TooLongError
 // that names the passage.
 func testReaderTooLong(t *testing.T, r llm.Reader) {
 	long := strings.Repeat("How many days of leave may be carried over? ", 1000)
@@ -177,7 +177,7 @@ func testReaderTooLong(t *testing.T, r llm.Reader) {
 func checkTooLong(t *testing.T, what string, r llm.Reader, n int, err error) {
 	t.Helper()
 	if err == nil && n == 1 {
-		return // it has no limit
+		return // the reader has no limit
 	}
 	tooLong, ok := errors.AsType[*llm.TooLongError](err)
 	if !ok {
@@ -187,7 +187,7 @@ func checkTooLong(t *testing.T, what string, r llm.Reader, n int, err error) {
 	}
 }
 
-// CheckReading reports how a reading of a text breaks the contract of llm.Reader.
+// CheckReading returns an error if a reading of text violates the contract of llm.Reader.
 func CheckReading(r llm.Reading, text string) error {
 	if err := errors.Join(probability("Answerable", r.Answerable), probability("Relevance", r.Relevance)); err != nil {
 		return err
@@ -214,7 +214,7 @@ func CheckReading(r llm.Reading, text string) error {
 	return nil
 }
 
-// CheckEntailment reports how an entailment by a text breaks the contract of llm.Reader.
+// CheckEntailment returns an error if an entailment by text violates the contract of llm.Reader.
 func CheckEntailment(e llm.Entailment, text string) error {
 	if err := errors.Join(probability("Supported", e.Supported), probability("Contradicted", e.Contradicted), probability("Neutral", e.Neutral)); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A reading is a service that is asked once and answers with a document: what
-// embedders and rerankers have in common.
+// A reading is a service that answers a request with a single document. Embedders, rerankers and
+// web searches share its tests.
 type reading struct {
-	// open returns the service's name, and a call that makes one request and returns
-	// how many results came of it.
+	// open returns the service's name and a call that makes one request and returns the number of
+	// results.
 	open  func(t testing.TB, s Setup) (string, func(context.Context) (int, error))
 	reply answerer
 	fail  func(f Failure) (Body, bool)
@@ -34,7 +34,7 @@ func (r reading) test(t *testing.T) {
 	t.Run("hostile", r.testHostile)
 }
 
-// ask makes a call and checks what holds of every outcome.
+// ask makes a call and checks the invariants of every outcome.
 func (r reading) ask(ctx context.Context, t testing.TB, answer answerer, setup Setup) (int, error) {
 	t.Helper()
 	h := serve(t, answer)
@@ -197,8 +197,7 @@ func (r reading) testHostile(t *testing.T) {
 	})
 }
 
-// serve starts a host for many calls. Each of them checks what holds of every
-// outcome.
+// serve starts a host for many calls. Each call checks the invariants of every outcome.
 func (r reading) serve(t *testing.T, answer answerer) func() (int, error) {
 	h, ctx := serve(t, answer), bounded(t)
 	model, call := r.open(t, Setup{BaseURL: h.url, HTTP: h.client})
@@ -212,7 +211,7 @@ func (r reading) serve(t *testing.T, answer answerer) func() (int, error) {
 	}
 }
 
-// testCut cuts a reply off at every byte, or of a long one at many.
+// testCut cuts a short reply off at every byte, and a long one at many.
 func (r reading) testCut(t *testing.T, whole Body) {
 	type cut struct {
 		at     int

@@ -17,32 +17,30 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A RerankWire is a reranker over HTTP and the server side of its format, for
-// [TestRerankWire].
+// A RerankWire is a reranker over HTTP with the server side of its format, for [TestRerankWire].
 type RerankWire struct {
-	// Open opens a reranker with Canary as each of its credentials. It makes each
-	// request once.
+	// Open opens a reranker with Canary as each of its credentials. It makes each request once.
 	Open func(t testing.TB, s Setup) llm.Reranker
 
-	// Texts reads back what a request is about.
+	// Texts decodes a request.
 	Texts func(t testing.TB, r *http.Request, body []byte) (query string, texts []string)
 
-	// Reply is what a server sends, in the order given.
+	// Reply returns a server's reply with the scores, in the order given.
 	Reply func(scores []Score) Body
 
-	// Fail is as that of a Wire.
+	// Fail is as in Wire.
 	Fail func(f Failure) (Body, bool)
 
-	Lacks []Feature // of which RetryAfter counts
+	Lacks []Feature // only RetryAfter is relevant
 }
 
-// A Score is what a server says of a text. Value is JSON: "0.25", "1e999".
+// A Score is a server's score of a text. Value is JSON: "0.25", "1e999".
 type Score struct {
 	Index int
 	Value string
 }
 
-// TestReranker holds a reranker to the contract of llm.Reranker.
+// TestReranker checks a reranker against the contract of llm.Reranker.
 func TestReranker(t *testing.T, r llm.Reranker) {
 	query := "days of leave"
 	texts := []string{"Five days of leave may be carried over.", "The server drains its connections.", "a", "Ünïcödé, 漢字 and 😀", "Leave " + strings.Repeat("and more ", 20), "The server drains its connections."}
@@ -91,8 +89,8 @@ func TestReranker(t *testing.T, r llm.Reranker) {
 	})
 }
 
-// TestRerankWire holds a reranker and its reading of its server's format to the
-// contract of llm.Reranker. It must not run beside other tests, for it counts
+// TestRerankWire checks a reranker, including how it reads its server's format, against the
+// contract of llm.Reranker. It must not run in parallel with other tests, because it counts
 // goroutines.
 func TestRerankWire(t *testing.T, w RerankWire) {
 	t.Run("contract", func(t *testing.T) {
@@ -113,7 +111,7 @@ func TestRerankWire(t *testing.T, w RerankWire) {
 	}.test(t)
 }
 
-// reply answers with a score of each text, the best first, changed as change says.
+// reply answers with a score for each text, best first, modified by change.
 func (w RerankWire) reply(t testing.TB, change func([]Score) []Score) answerer {
 	return always(func(r *http.Request, body []byte) Body {
 		var scores []Score
@@ -129,10 +127,10 @@ func (w RerankWire) reply(t testing.TB, change func([]Score) []Score) answerer {
 	})
 }
 
-// scoreOf is what the suite's server says of a text.
+// scoreOf is the score that the suite's server assigns to a text.
 func scoreOf(text string) float64 { return float64(len(text)%97) / 97 }
 
-// testRequest checks that query and texts arrive, and that each text gets its score.
+// testRequest checks that query and texts arrive, and that each text gets its own score.
 func (w RerankWire) testRequest(t *testing.T) {
 	h := serve(t, w.reply(t, nil))
 	texts := []string{"a longer text — 漢字 😀 \"<&>\"\n", "short", "a text", "short"}
@@ -158,7 +156,7 @@ func (w RerankWire) testRequest(t *testing.T) {
 	}
 }
 
-// testScores checks replies whose scores are not those that were asked for.
+// testScores checks that replies with wrong scores are errors.
 func (w RerankWire) testScores(t *testing.T) {
 	value := func(json string) func([]Score) []Score {
 		return func(s []Score) []Score {

@@ -13,14 +13,14 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Scripted model replies what a test says. It streams its text word by word, counts
-// tokens by llm.EstimateTokens where the script does not say how many there are, and
-// remembers what it was asked. It is safe for concurrent use.
+// A Scripted model replies according to a script. It streams its text word by word, estimates
+// tokens with llm.EstimateTokens if the script gives none, and records its requests. It is safe for
+// concurrent use.
 type Scripted struct {
-	Name  string    // empty: "scripted/model"
-	Known llm.Facts // what the model says of itself
+	Name  string    // "" means "scripted/model"
+	Known llm.Facts // returned by Facts
 
-	// Reply makes the replies, also for several requests at once. Nil: every reply is
+	// Reply returns the reply to a request. It may be called concurrently. If nil, every reply is
 	// "ok".
 	Reply func(req llm.Request) (llm.Response, error)
 
@@ -34,7 +34,7 @@ func (s *Scripted) Model() string { return cmp.Or(s.Name, "scripted/model") }
 // Facts implements llm.Described.
 func (s *Scripted) Facts() llm.Facts { return s.Known }
 
-// Requests returns what the model was asked, in the order of time.
+// Requests returns the requests so far, in chronological order.
 func (s *Scripted) Requests() []llm.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Scripted) Generate(ctx context.Context, req llm.Request, stream func(ll
 	return spoken(s.Model(), req, r, stream), nil
 }
 
-// spoken streams a reply and fills in what it leaves out.
+// spoken streams a reply and fills in its missing fields.
 func spoken(model string, req llm.Request, r llm.Response, stream func(llm.Delta)) llm.Response {
 	if stream != nil {
 		for word := range strings.SplitAfterSeq(r.Text, " ") {
@@ -81,13 +81,13 @@ func spoken(model string, req llm.Request, r llm.Response, stream func(llm.Delta
 	return r
 }
 
-// Say returns a script that replies with a text whatever is asked.
+// Say returns a script that replies with text to every request.
 func Say(text string) func(llm.Request) (llm.Response, error) {
 	return func(llm.Request) (llm.Response, error) { return llm.Response{Text: text}, nil }
 }
 
-// Queue returns a script of texts, one after the other. The request after the last is
-// an error of the kind llm.BadRequest.
+// Queue returns a script that replies with texts in order. A request after the last is an error of
+// kind llm.BadRequest.
 func Queue(texts ...string) func(llm.Request) (llm.Response, error) {
 	var mu sync.Mutex
 	return func(llm.Request) (llm.Response, error) {
@@ -102,15 +102,15 @@ func Queue(texts ...string) func(llm.Request) (llm.Response, error) {
 	}
 }
 
-// A Rule is a script for requests that have a word in them: in the system text, the
-// messages, or the name of the schema.
+// A Rule is a script for requests that contain a string in the system text, the messages or the
+// name of the schema.
 type Rule struct {
 	Has   string
 	Reply func(llm.Request) (llm.Response, error)
 }
 
-// ByRule returns a script that follows the first rule that matches a request. A
-// request that none matches is an error of the kind llm.BadRequest.
+// ByRule returns a script that applies the first rule matching a request. A request without a
+// matching rule is an error of kind llm.BadRequest.
 func ByRule(rules ...Rule) func(llm.Request) (llm.Response, error) {
 	return func(req llm.Request) (llm.Response, error) {
 		for _, r := range rules {
@@ -129,17 +129,17 @@ func mentions(req llm.Request, word string) bool {
 	return slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return strings.Contains(m.Text, word) })
 }
 
-// An Exchange is a request and what came of it.
+// An Exchange is a request and its outcome.
 type Exchange struct {
 	Request  llm.Request  `json:"request"`
 	Response llm.Response `json:"response"`
 	Error    *llm.Error   `json:"error,omitempty"`
 }
 
-// Recorded returns a script of recorded exchanges: a request is replied to as the same
-// request was, those that were made several times in their order and the last of them
-// for good. A request that is not among them is an error of the kind llm.BadRequest.
-// Attempts do not tell requests apart.
+// Recorded returns a script that replays exchanges: a request gets the recorded reply of the same
+// request. If that was made several times, its replies are used in order, and the last one repeats.
+// A request that was not recorded is an error of kind llm.BadRequest. Requests that differ only in
+// Attempts are the same.
 func Recorded(exchanges []Exchange) func(llm.Request) (llm.Response, error) {
 	var mu sync.Mutex
 	left := map[string][]Exchange{}
@@ -169,7 +169,7 @@ func requestKey(req llm.Request) string {
 	req.Attempts = 0
 	data, err := json.Marshal(req)
 	if err != nil {
-		panic(fmt.Sprintf("llmtest: a request that is no JSON: %v", err)) // a schema or a tool of a test's own
+		panic(fmt.Sprintf("llmtest: a request that is no JSON: %v", err)) // a test's invalid schema or tool
 	}
 	return string(data)
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// A toy is a provider of a format of its own, made to try the suite on. Each of its
-// flaws is one that the suite has to find.
+// A toy is a provider with a format of its own, which tests the suite itself. The suite must detect
+// each of its flaws.
 type toy struct {
 	setup llmtest.Setup
 	flaw  string
@@ -65,7 +65,7 @@ func (m toy) fail(kind llm.ErrorKind, status int, message string) *llm.Error {
 
 var errSilent = errors.New("silent")
 
-// clock returns a timer that fires when nothing has come for too long.
+// clock returns a timer that fires after the idle timeout.
 func (m toy) clock(f func()) *time.Timer {
 	return time.AfterFunc(cmp.Or(m.setup.Idle, time.Hour), f)
 }
@@ -88,7 +88,7 @@ func (m toy) Generate(ctx context.Context, req llm.Request, stream func(llm.Delt
 	return m.held(reader.out, req)
 }
 
-// exchange sends a document and has the reply's read into out.
+// exchange sends a document and decodes the reply into out.
 func (m toy) exchange(ctx context.Context, idle *time.Timer, in, out any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.setup.BaseURL+"/toy", bytes.NewReader(toyJSON(in)))
 	if err != nil {
@@ -121,7 +121,7 @@ func (m toy) exchange(ctx context.Context, idle *time.Timer, in, out any) error 
 	return m.take(body, out)
 }
 
-// A toyBody is a bounded body that winds the clock with each read.
+// A toyBody is a bounded body that resets the idle timer with each read.
 type toyBody struct {
 	r    io.Reader
 	left int64
@@ -218,7 +218,7 @@ func (r *toyReader) add(data []byte) error {
 	return nil
 }
 
-// held holds a response to the contract.
+// held checks and completes a response according to the contract.
 func (m toy) held(out llm.Response, req llm.Request) (llm.Response, error) {
 	ids := map[string]bool{}
 	for _, c := range out.Calls {
@@ -275,7 +275,7 @@ func (m toy) each(body io.Reader, take func([]byte) error) error {
 	}
 }
 
-// toyWire is the server side of it.
+// toyWire returns the server side of the toy's format.
 func toyWire(flaw string) llmtest.Wire {
 	status := map[llm.ErrorKind]int{llm.RateLimited: 429, llm.ServerError: 500, llm.BadKey: 401, llm.BadRequest: 400, llm.NoModel: 404}
 	event := func(r toyReply) []byte {
@@ -324,7 +324,7 @@ func toyWire(flaw string) llmtest.Wire {
 	}
 }
 
-// toyJSON is the format's JSON: of bytes that are no UTF-8, too.
+// toyJSON returns the JSON of v. It panics if there is none or it is not UTF-8.
 func toyJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil || !utf8.Valid(data) {

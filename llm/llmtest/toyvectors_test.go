@@ -15,7 +15,7 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// post sends a document and decodes the reply's, as the toy's model does.
+// post sends a document and decodes the reply, as the toy's model does.
 func (m toy) post(ctx context.Context, in, out any) error {
 	if err := ctx.Err(); err != nil {
 		return err

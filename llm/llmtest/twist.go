@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// marshal returns the JSON of a value that has one.
+// marshal returns the JSON of a value. It panics if there is none.
 func marshal(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what was decoded from JSON, with JSON put in
+		panic(err) // v is decoded JSON or made of it
 	}
 	return string(data)
 }
 
-// marshalInner returns a text as it stands within a JSON string.
+// marshalInner returns the JSON string of a text without its quotes.
 func marshalInner(text string) string { return strings.Trim(marshal(text), `"`) }
 
-// values returns what replaces the values of a JSON document that are no object, the
-// innermost first; a text that is none is left as it is.
+// values returns a function that replaces the values of a JSON document other than objects,
+// innermost first. It returns text that is not JSON unchanged.
 func values(replace func(any) any) func(string) string {
 	return func(text string) string {
 		var doc any
@@ -47,7 +47,7 @@ func within(doc any, replace func(any) any) any {
 	return replace(doc)
 }
 
-// object returns what changes a JSON object; a text that is none is left as it is.
+// object returns a function that modifies a JSON object. It returns other text unchanged.
 func object(change func(map[string]any)) func(string) string {
 	return func(text string) string {
 		var doc map[string]any
@@ -59,7 +59,7 @@ func object(change func(map[string]any)) func(string) string {
 	}
 }
 
-// otherType returns a value of another type.
+// otherType returns a value of a type different from v's.
 func otherType(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -90,14 +90,14 @@ func replaceNumber(n float64) func(any) any {
 	}
 }
 
-// leaveOut drops the first field.
+// leaveOut removes the first field.
 func leaveOut(m map[string]any) {
 	if keys := slices.Sorted(maps.Keys(m)); len(keys) > 0 {
 		delete(m, keys[0])
 	}
 }
 
-// capitals writes the names of the fields in capitals.
+// capitals converts the field names to upper case.
 func capitals(m map[string]any) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		v := m[k]

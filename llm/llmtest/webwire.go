@@ -14,29 +14,26 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A WebWire is a search of the web over HTTP and the server side of its format, for
-// [TestWebWire]. What the server sends is written from the vendor's documentation.
+// A WebWire is a web search over HTTP with the server side of its format, for [TestWebWire]. The
+// server side is written from the vendor's documentation.
 type WebWire struct {
-	// Open opens a searcher with Canary as each of its credentials. It makes each
-	// request once.
+	// Open opens a searcher with Canary as each of its credentials. It makes each request once.
 	Open func(t testing.TB, s Setup) assay.WebSearcher
 
-	// Asked reads back what a request is about. n is 0 where the format has no place
-	// for how many results are wanted.
+	// Asked decodes a request. n is 0 if the format cannot express the number of results wanted.
 	Asked func(t testing.TB, r *http.Request, body []byte) (query string, n int)
 
-	// Reply is what a server sends, in the order given.
+	// Reply returns a server's reply with the results, in the order given.
 	Reply func(results []assay.WebResult) Body
 
-	// Fail is as that of a Wire.
+	// Fail is as in Wire.
 	Fail func(f Failure) (Body, bool)
 
-	Lacks []Feature // of which RetryAfter counts
+	Lacks []Feature // only RetryAfter is relevant
 }
 
-// TestWebWire holds a search of the web, and its reading of its server's format, to the
-// contract of assay.WebSearcher. It must not run beside other tests, for it counts
-// goroutines.
+// TestWebWire checks a web search, including how it reads its server's format, against the contract
+// of assay.WebSearcher. It must not run in parallel with other tests, because it counts goroutines.
 func TestWebWire(t *testing.T, w WebWire) {
 	t.Run("request", w.testRequest)
 	t.Run("results", w.testResults)
@@ -52,14 +49,14 @@ func TestWebWire(t *testing.T, w WebWire) {
 				if err != nil {
 					return len(found), err
 				}
-				return 1 + len(found), nil // that nothing was found is an answer too
+				return 1 + len(found), nil // a reply without results is a valid answer
 			}
 		},
 		reply: always(func(*http.Request, []byte) Body { return w.Reply(pages(2)) }), fail: w.Fail, lacks: w.Lacks,
 	}.test(t)
 }
 
-// pages are n results as they should be.
+// pages returns n valid results.
 func pages(n int) []assay.WebResult {
 	list := make([]assay.WebResult, n)
 	for i := range list {
@@ -68,7 +65,7 @@ func pages(n int) []assay.WebResult {
 	return list
 }
 
-// checkResult checks what holds of every result.
+// checkResult checks the invariants of every result.
 func checkResult(t testing.TB, r assay.WebResult) {
 	t.Helper()
 	if !strings.HasPrefix(r.URL, "http://") && !strings.HasPrefix(r.URL, "https://") {
@@ -79,7 +76,7 @@ func checkResult(t testing.TB, r assay.WebResult) {
 	}
 }
 
-// search asks a server that sends these results for n.
+// search requests n results from a server that sends the given ones.
 func (w WebWire) search(t *testing.T, sent []assay.WebResult, n int) ([]assay.WebResult, *host) {
 	t.Helper()
 	h := serve(t, always(func(*http.Request, []byte) Body { return w.Reply(sent) }))
@@ -104,7 +101,7 @@ func (w WebWire) testRequest(t *testing.T) {
 	}
 }
 
-// testResults checks what becomes of results that are not as they should be.
+// testResults checks how invalid results are handled.
 func (w WebWire) testResults(t *testing.T) {
 	good := pages(2)
 	tests := map[string]struct{ sent, want []assay.WebResult }{

@@ -19,25 +19,25 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// What a recording may have at most: more is an error, not memory.
+// The size limits of a recording. A larger one is an error.
 const (
 	maxLine  = 16 << 20  // bytes of a line
 	maxBytes = 512 << 20 // of all lines
 )
 
-// A Recording is what was recorded, in memory. It is safe for concurrent use.
+// A Recording is a recording in memory. It is safe for concurrent use.
 type Recording struct {
 	head        head
 	completions map[string]completion // by key
 	repeated    int
 	torn        bool
-	size        int64 // bytes of the lines that were read
+	size        int64 // bytes of the lines read
 
 	unknown atomic.Int64
 }
 
-// Open reads the recording in a file. A file that is none is assay.ErrInvalid, one
-// that breaks in the middle assay.ErrDamaged.
+// Open reads the recording in a file. A file of another format is assay.ErrInvalid, one that is
+// damaged in the middle assay.ErrDamaged.
 func Open(path string) (*Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func Open(path string) (*Recording, error) {
 	return r, nil
 }
 
-// Read reads a recording, compressed or not. Errors are those of Open.
+// Read reads a recording, compressed or not. Its errors are those of Open.
 func Read(from io.Reader) (*Recording, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	if start, _ := in.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
@@ -88,7 +88,8 @@ func Read(from io.Reader) (*Recording, error) {
 	return r, nil
 }
 
-// readLine returns the next line with its end, and io.EOF with the one that has none.
+// readLine returns the next line, including its end. For a last line without an end it also returns
+// io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -106,7 +107,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// take takes up a line.
+// take adds line n to the recording.
 func (r *Recording) take(n int, line []byte) error {
 	if r.head.Format == "" {
 		if err := json.Unmarshal(line, &r.head); err != nil || r.head.Format != format {
@@ -141,22 +142,21 @@ func (r *Recording) take(n int, line []byte) error {
 	return nil
 }
 
-// Len is how many requests have their completion in r.
+// Len returns the number of recorded requests.
 func (r *Recording) Len() int { return len(r.completions) }
 
-// Repeated is how many lines were passed over because an earlier one has their key.
+// Repeated returns the number of lines that were skipped because an earlier line has their key.
 func (r *Recording) Repeated() int { return r.repeated }
 
-// Torn reports whether the last line was torn and passed over.
+// Torn reports whether the last line was torn and skipped.
 func (r *Recording) Torn() bool { return r.torn }
 
-// Unknown is how many requests were made so far that are not in r.
+// Unknown returns the number of requests so far that were not recorded.
 func (r *Recording) Unknown() int { return int(r.unknown.Load()) }
 
-// Roles returns who does which role: models that reply what was recorded. A request
-// that was not recorded is an *llm.Error of the kind llm.NoModel, which is
-// assay.ErrUnavailable: nobody guesses what would have been replied, and Unknown
-// counts it.
+// Roles returns the models by role. They replay the recorded replies. A request that was not
+// recorded is an *llm.Error of kind llm.NoModel, which is assay.ErrUnavailable. The recording never
+// makes up a reply. Unknown counts such requests.
 func (r *Recording) Roles() map[string]llm.Model {
 	roles := map[string]llm.Model{}
 	for role, model := range r.head.Roles {
@@ -191,7 +191,7 @@ func (p player) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	return spoken(c, stream)
 }
 
-// spoken returns what a completion says, and hands it to a stream.
+// spoken returns the result of a completion and streams its text.
 func spoken(c completion, stream func(llm.Delta)) (llm.Response, error) {
 	r, err := c.result()
 	if err == nil && stream != nil && r.Text != "" {

@@ -1,26 +1,24 @@
-// Package recorded keeps what language models replied, and plays it back: the same
-// request, of the same model, has the same reply, without a network. A [Recorder]
-// writes a recording while models are asked, a [Recording] plays it back.
+// Package recorded records the replies of language models and replays them without a network: the
+// same request to the same model gets the same reply. A [Recorder] writes a recording while models
+// are called, a [Recording] replays it.
 //
-// A recording is a file of JSON lines, which may be compressed with gzip once it is
-// whole. The first line is its head:
+// A recording is a file of JSON lines, which may be compressed with gzip once it is complete. The
+// first line is its head:
 //
 //	{"format":"assay completions","version":1,"roles":{"planner":"openai/gpt-4.1"},"models":{"openai/gpt-4.1":{…}}}
 //
-// roles says which model did which role, models what was known of each (llm.Facts: a
-// prompt is cut to its model's window). Every other line is a completion:
+// roles maps each role to its model, and models maps each model to its llm.Facts, since prompts are
+// cut to the model's window. Every other line is a completion:
 //
 //	{"key":"9f86…","model":"openai/gpt-4.1","response":{…}}
 //	{"key":"60b7…","model":"openai/gpt-4.1","error":{"kind":"refused request","status":400,"message":"…"}}
 //
-// key is the request's, see [KeyOf]; the request itself is not kept. response is an
-// llm.Response. An error is kept where asking again would not help; other failures
-// are not. Where a key has several lines, the first counts. A last line that is torn
-// is passed over; any other that cannot be read is assay.ErrDamaged. Fields that are
-// not known are passed over, another version is assay.ErrInvalid.
+// key is the request's, see [KeyOf]; the request itself is not recorded. response is an
+// llm.Response. Errors are recorded only if a retry would not help. If several lines have the same
+// key, the first counts. A torn last line is skipped; any other line that cannot be read is
+// assay.ErrDamaged. Unknown fields are ignored; another version is assay.ErrInvalid.
 //
-// Replies quote what the model was shown. Whoever passes a recording on passes that
-// on as well.
+// Replies quote the model's input. Sharing a recording shares those quotes as well.
 package recorded
 
 import (
@@ -55,7 +53,7 @@ type completion struct {
 	Error    *failure      `json:"error,omitempty"`
 }
 
-// A failure is an llm.Error as it is kept.
+// A failure is the recorded form of an llm.Error.
 type failure struct {
 	Kind    llm.ErrorKind `json:"kind"`
 	Status  int           `json:"status,omitempty"`
@@ -63,7 +61,7 @@ type failure struct {
 	Usage   assay.Usage   `json:"usage"`
 }
 
-// result is what the completion's call returns.
+// result returns the result of the completion's call.
 func (c completion) result() (llm.Response, error) {
 	if c.Error == nil {
 		return *c.Response, nil
@@ -71,9 +69,9 @@ func (c completion) result() (llm.Response, error) {
 	return llm.Response{}, &llm.Error{Model: c.Model, Kind: c.Error.Kind, Status: c.Error.Status, Message: c.Error.Message, Usage: c.Error.Usage}
 }
 
-// KeyOf returns the key of a request to a model: the SHA-256, in hexadecimal digits, of
-// the JSON of both. Attempts do not tell requests apart. The error is that of a schema
-// or a tool that has no JSON, and is assay.ErrInvalid.
+// KeyOf returns the key of a request to a model: the SHA-256, in hexadecimal digits, of the JSON of
+// both. Requests that differ only in Attempts have the same key. A schema or tool that cannot be
+// encoded as JSON is assay.ErrInvalid.
 func KeyOf(model string, req llm.Request) (string, error) {
 	req.Attempts = 0
 	data, err := json.Marshal(struct {

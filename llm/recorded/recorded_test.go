@@ -25,7 +25,7 @@ func asking(text string) llm.Request {
 	return llm.Request{System: "be brief", Messages: []llm.Message{{Speaker: llm.User, Text: text}}, MaxTokens: 10, Attempts: 1}
 }
 
-// echo replies with what it was asked, and refuses "no".
+// echo returns a model that replies with its input, and refuses "no".
 func echo(name string) *llmtest.Scripted {
 	return &llmtest.Scripted{Name: name, Known: llm.Facts{Window: 1000}, Reply: func(req llm.Request) (llm.Response, error) {
 		switch text := req.Messages[0].Text; text {
@@ -81,7 +81,7 @@ func TestPlaysBackWhatWasRecorded(t *testing.T) {
 	want, _ := model.Generate(t.Context(), asking("hello"), nil)
 	var streamed strings.Builder
 	again := asking("hello")
-	again.Attempts = 4 // does not tell requests apart
+	again.Attempts = 4 // not part of the key
 	got, err := played.Generate(t.Context(), again, func(d llm.Delta) { streamed.WriteString(d.Text) })
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("(-recorded +played) %v\n%s", err, diff)
@@ -93,7 +93,7 @@ func TestPlaysBackWhatWasRecorded(t *testing.T) {
 	if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != llm.BadRequest || e.Status != 400 || e.Message != "no schemas" || e.Usage.Calls != 1 {
 		t.Errorf("the refusal is played back as %#v", err)
 	}
-	for i, text := range []string{"busy", "something else"} { // temporary failures are not kept
+	for i, text := range []string{"busy", "something else"} { // temporary failures are not recorded
 		_, err = played.Generate(t.Context(), asking(text), nil)
 		if !errors.Is(err, assay.ErrUnavailable) || !strings.Contains(err.Error(), "nobody has recorded this request") || tape.Unknown() != i+1 {
 			t.Errorf("%q: %v, %d unknown", text, err, tape.Unknown())
@@ -129,7 +129,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// What was recorded is not asked again, and what is new is appended.
+// TestRecordGoesOn checks that recorded requests are not made again, and that new ones are
+// appended.
 func TestRecordGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tape.jsonl")
 	model := echo("acme/one")
@@ -269,7 +270,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead reads foreign bytes: it never panics, and what it reads plays back.
+// FuzzRead checks that reading arbitrary bytes never panics, and that a recording that was read
+// replays.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(headLine + lineA))
 	f.Add([]byte(headLine + lineA + lineA[:30]))

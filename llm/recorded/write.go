@@ -15,9 +15,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Recorder asks models and keeps what they reply. What a recording has is not asked
-// again, so a recording that was interrupted goes on where it stopped, and equal
-// requests have one reply.
+// A Recorder calls models and records their replies. A request that is already recorded is not made
+// again, so an interrupted recording can be continued, and equal requests get the same reply.
 type Recorder struct {
 	path string
 	lock *flock.Flock
@@ -27,14 +26,14 @@ type Recorder struct {
 	mu     sync.Mutex
 	file   *os.File
 	known  map[string]completion
-	failed error // of the file: from then on nothing is recorded
+	failed error // of the file; after it nothing is recorded
 	asked  int
 }
 
-// Record opens the recording at path, a new one or one that these models, in these
-// roles, were recorded in before. A torn last line is cut off. A recording of other
-// models, a compressed one, and one that another process writes are assay.ErrInvalid.
-// The file path.lock stays.
+// Record opens the recording at path. It creates a new one, or continues one that was recorded from
+// the same models in the same roles. A torn last line is removed. A recording of other models, a
+// compressed one, or one that another process is writing is assay.ErrInvalid. The file path.lock
+// remains.
 func Record(path string, roles map[string]llm.Model) (_ *Recorder, err error) {
 	r := &Recorder{path: path, lock: flock.New(path + ".lock"), by: roles, known: map[string]completion{}, head: headOf(roles)}
 	locked, err := r.lock.TryLock()
@@ -63,7 +62,7 @@ func Record(path string, roles map[string]llm.Model) (_ *Recorder, err error) {
 	return r, r.goOn()
 }
 
-// headOf is the head of a recording of these models.
+// headOf returns the head of a recording of these models.
 func headOf(roles map[string]llm.Model) head {
 	h := head{Format: format, Version: version, Roles: map[string]string{}, Models: map[string]llm.Facts{}}
 	for role, model := range roles {
@@ -73,7 +72,7 @@ func headOf(roles map[string]llm.Model) head {
 	return h
 }
 
-// goOn takes up what was recorded, and stands at its end.
+// goOn reads the existing recording and moves to its end.
 func (r *Recorder) goOn() error {
 	before, err := Read(r.file)
 	if err != nil {
@@ -96,11 +95,11 @@ func (r *Recorder) goOn() error {
 	if _, err := r.file.ReadAt(start, before.size-1); err != nil || start[0] == '\n' {
 		return err
 	}
-	_, err = r.file.Write([]byte("\n")) // the last line is whole but for its end
+	_, err = r.file.Write([]byte("\n")) // the last line lacks only its newline
 	return err
 }
 
-// append writes one line, whole: in one call.
+// append writes one line in a single call.
 func (r *Recorder) append(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -110,7 +109,7 @@ func (r *Recorder) append(v any) error {
 	return err
 }
 
-// Roles returns the models, wrapped so that what they reply is recorded.
+// Roles returns the models by role, wrapped so that their replies are recorded.
 func (r *Recorder) Roles() map[string]llm.Model {
 	roles := map[string]llm.Model{}
 	for role, model := range r.by {
@@ -119,22 +118,22 @@ func (r *Recorder) Roles() map[string]llm.Model {
 	return roles
 }
 
-// Asked is how many requests were made of the models themselves.
+// Asked returns the number of requests made to the models themselves.
 func (r *Recorder) Asked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
 }
 
-// Len is how many requests have their completion in the recording.
+// Len returns the number of recorded requests.
 func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.known)
 }
 
-// Close ends the recording. Its error is that of the file, also of an earlier write:
-// then the recording lacks what was replied after it.
+// Close ends the recording. Its error is that of the file, including that of an earlier write,
+// after which nothing was recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +145,8 @@ func (r *Recorder) Close() error {
 	return errors.Join(append(errs, r.lock.Close())...)
 }
 
-// keep records a completion and returns the one that counts: an earlier one of the
-// same request, where there is one.
+// keep records a completion and returns the valid one, which is an earlier completion of the same
+// request if there is one.
 func (r *Recorder) keep(c completion) completion {
 	r.mu.Lock()
 	defer r.mu.Unlock()

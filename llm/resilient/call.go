@@ -17,38 +17,38 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Spent is what a call has cost besides its result.
+// Spent is the cost of a call.
 type Spent struct {
-	Usage    assay.Usage   // of all attempts, that which succeeded among them
-	Attempts []llm.Attempt // those that failed before
+	Usage    assay.Usage   // of all attempts, including the successful one
+	Attempts []llm.Attempt // the failed ones
 }
 
-// A call is made until it succeeds.
+// A call is repeated until it succeeds.
 type call[T any] struct {
 	guard   *Guard
 	name    string // for errors
-	most    int    // attempts, at least 1
-	tokens  int    // of one attempt, about
+	most    int    // largest number of attempts, at least 1
+	tokens  int    // of one attempt, estimated
 	timeout time.Duration
 	hedge   time.Duration // 0: one attempt at a time
 
 	try func(context.Context) (T, error) // makes an attempt
-	use func(v T, err error) assay.Usage // says what an attempt has used that came to this
+	use func(v T, err error) assay.Usage // returns the usage of an attempt with this outcome
 
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	over     bool // no attempt begins any more
-	live     int  // attempts under way
+	over     bool // no further attempt may begin
+	live     int  // attempts in progress
 	spent    Spent
 	wait     time.Duration // before the next attempt
-	deadline time.Time     // zero: none
+	deadline time.Time     // zero if there is none
 }
 
-// errTimeout is the cause of an attempt's context that has ended by itself.
+// errTimeout is the cause of an attempt's context that exceeded its time limit.
 var errTimeout = errors.New("the attempt took too long")
 
-// do makes the call. When it returns, no attempt is under way.
+// do makes the call. When it returns, no attempt is in progress.
 func (c *call[T]) do(ctx context.Context) (T, Spent, error) {
 	c.deadline, _ = ctx.Deadline()
 	retry := retrypolicy.NewBuilder[T]().
@@ -75,9 +75,9 @@ func (c *call[T]) do(ctx context.Context) (T, Spent, error) {
 	return v, c.spent, nil
 }
 
-// decides reports whether a result of hedged attempts is that of the call: it
-// succeeded, or nothing else is under way that may. A second attempt that the budget has
-// no room for says nothing of the first.
+// decides reports whether the result of a hedged attempt is the result of the call. It is if the
+// attempt succeeded, if its error is permanent, or if no other attempt is in progress. A budget
+// error of one attempt does not decide, since it says nothing about the other.
 func (c *call[T]) decides(_ T, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *call[T]) decides(_ T, err error) bool {
 	return err == nil || !passing || c.live == 0
 }
 
-// again reports whether there is to be another attempt after one that failed, and
-// sets how long to wait for it.
+// again reports whether to make another attempt after a failed one, and sets how long to wait
+// before it.
 func (c *call[T]) again(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *call[T]) outcome(ctx context.Context, err error) error {
 	failed, ok := errors.AsType[*llm.Error](err)
 	before := c.spent.Attempts
 	if _, refused := errors.AsType[*refusal](err); ok && !refused && len(before) > 0 {
-		before = before[:len(before)-1] // the last is the error itself
+		before = before[:len(before)-1] // the last one is err itself
 	}
 	switch {
 	case ctx.Err() != nil && c.spent.Usage == assay.Usage{}:
@@ -122,7 +122,7 @@ func (c *call[T]) outcome(ctx context.Context, err error) error {
 	return &out
 }
 
-// An endedError is the end of a context during a call, with what the call had spent.
+// An endedError reports that a context ended during a call, with the usage until then.
 type endedError struct {
 	ended error
 	spent *llm.Error
@@ -172,7 +172,7 @@ func (c *call[T]) ended() {
 	c.running.Done()
 }
 
-// safely calls try. A panic is an error of what was called.
+// safely calls try and converts a panic into an error of the model.
 func (c *call[T]) safely(ctx context.Context) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,8 +182,8 @@ func (c *call[T]) safely(ctx context.Context) (v T, err error) {
 	return c.try(ctx)
 }
 
-// failure returns the error of an attempt as it keeps the contract. What is not an
-// *llm.Error is left as it is.
+// failure converts an attempt's error to one that keeps the contract. It returns an error other
+// than *llm.Error unchanged.
 func (c *call[T]) failure(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errTimeout {
 		var used assay.Usage
@@ -199,7 +199,7 @@ func (c *call[T]) failure(ctx context.Context, err error) error {
 	return c.held(failed)
 }
 
-// held returns an error that keeps the contract.
+// held returns a copy of an error that keeps the contract.
 func (c *call[T]) held(failed *llm.Error) *llm.Error {
 	if failed == nil {
 		return &llm.Error{Model: c.name, Kind: llm.BadReply, Message: "an error that says nothing"}
@@ -212,10 +212,10 @@ func (c *call[T]) held(failed *llm.Error) *llm.Error {
 	return &out
 }
 
-// maxQuoted is how many bytes of foreign text are looked at for what to quote of it.
+// maxQuoted is the number of bytes of foreign text that are considered for a quotation.
 const maxQuoted = 8 << 10
 
-// quoted returns foreign text as an error may have it.
+// quoted returns foreign text in a form that is safe for an error.
 func quoted(text string) string { return secret.Redact(text[:min(len(text), maxQuoted)]) }
 
 func known(k llm.ErrorKind) bool {
@@ -226,7 +226,7 @@ func known(k llm.ErrorKind) bool {
 	return k.Temporary()
 }
 
-// record adds an attempt to what the call has spent.
+// record adds an attempt to the usage of the call.
 func (c *call[T]) record(u assay.Usage, err error, given bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +236,7 @@ func (c *call[T]) record(u assay.Usage, err error, given bool) {
 	}
 }
 
-// message returns what an error says besides its model and kind.
+// message returns the text of an error without its model and kind.
 func message(e *llm.Error) string {
 	switch {
 	case e.Status == 0:

@@ -10,8 +10,7 @@ import (
 	"github.com/assay-rag/assay/llm/resilient"
 )
 
-// One guard is for all models of an endpoint. How often a call may be made is in the
-// request.
+// One guard serves all models of an endpoint. The request sets the number of attempts.
 func ExampleGuard_Model() {
 	guard := resilient.New(resilient.Config{Requests: 500, Tokens: 200_000, Backoff: time.Millisecond})
 	flaky := llmtest.HostileModel(&llmtest.Scripted{Name: "openai/gpt-4.1", Reply: llmtest.Say("Five days.")}, "500 every other time")

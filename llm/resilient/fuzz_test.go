@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Whatever a model replies and streams, a guarded one keeps the contract, and a text is
-// told once.
+// FuzzModel checks that for anything that a model replies and streams, a guarded model keeps the
+// contract and streams a text only once.
 func FuzzModel(f *testing.F) {
 	f.Add("Five days.", "Five| days|.", "call_1", "call_1", "search", "{}", "stop", 10, 3, 2)
 	f.Add("a\xff", "a|\xff", "", "\xfe", "\x00", `{"q":`, "banana", -1, 1<<40, -7)

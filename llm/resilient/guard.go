@@ -1,12 +1,12 @@
-// Package resilient makes calls to a provider's endpoint hold out against what goes
-// wrong on the way, in one place for all providers: each attempt has a time limit,
-// what is temporary is tried again, an endpoint that keeps failing is left alone for
-// a while, and calls keep to the endpoint's limits. Its main type is [Guard].
+// Package resilient protects calls to a provider's endpoint against transient failures, in one
+// place for all providers: it limits the time of each attempt, retries temporary errors, pauses an
+// endpoint that keeps failing, and keeps calls within the endpoint's rate limits. Its main type is
+// [Guard].
 //
-// It also holds what it wraps to the contracts of package llm: whatever a model does,
-// a guarded one returns a Response or an error that keeps them.
+// A Guard also enforces the contracts of package llm: for any behaviour of a wrapped model, the
+// guarded one returns a Response or an error that keeps them.
 //
-// It decides nothing about what a reply says, and caches nothing.
+// It does not interpret replies and caches nothing.
 package resilient
 
 import (
@@ -24,58 +24,54 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Config says how calls to one endpoint are made. Its zero value has the defaults.
+// Config configures the calls to one endpoint. The zero value selects the defaults.
 type Config struct {
-	// Timeout is how long one attempt of a model may take, ReadTimeout one of
-	// anything else. 0: 3 minutes and 1 minute. The caller's own deadline ends it
-	// sooner.
+	// Timeout limits one attempt of a model's call, ReadTimeout one of any other call. 0: 3 minutes
+	// and 1 minute. An earlier deadline of the caller takes precedence.
 	Timeout     time.Duration
 	ReadTimeout time.Duration
 
-	// Attempts is how often a read is made until it succeeds; of a model's call the
-	// request says that. 0: 3.
+	// Attempts is the largest number of attempts of a read. For a model's call the request sets it.
+	// 0: 3.
 	Attempts int
 
-	// Backoff is the most that is waited before the second attempt; it doubles with
-	// each, up to MaxBackoff. The wait is drawn evenly from nothing to that. 0: 1 s
-	// and 20 s.
+	// Backoff is the longest wait before the second attempt. It doubles with each further attempt,
+	// up to MaxBackoff. Waits are drawn uniformly between zero and the current maximum. 0: 1 s and
+	// 20 s.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
 
-	// MaxWait is the longest wait asked for by a server that is waited. A server that
-	// asks for more has its error returned at once. 0: 1 minute.
+	// MaxWait is the longest wait accepted from a server. If a server asks for more, its error is
+	// returned at once. 0: 1 minute.
 	MaxWait time.Duration
 
-	// Concurrency is how many calls are made at once; the others wait for their turn.
-	// 0: 8.
+	// Concurrency is the largest number of concurrent calls; further calls wait. 0: 8.
 	Concurrency int
 
-	// Requests and Tokens are how many an endpoint takes in a minute; a call that has
-	// to wait for longer than its context lasts fails with llm.RateLimited. What a
-	// call takes of the tokens is an estimate: its input and all it may put out.
-	// 0: not limited.
+	// Requests and Tokens are the endpoint's limits per minute. A call that would have to wait
+	// beyond its context's deadline fails with llm.RateLimited. The tokens of a call are an
+	// estimate: its input plus its largest possible output. 0: unlimited.
 	Requests int
 	Tokens   int
 
-	// After OpenAfter failures in a row calls fail at once with llm.Open, for OpenFor.
-	// Then one is let through, and decides. 0: 5 and 20 s.
+	// After OpenAfter consecutive failures, calls fail at once with llm.Open for OpenFor. Then one
+	// call is let through, and its outcome decides. 0: 5 and 20 s.
 	OpenAfter int
 	OpenFor   time.Duration
 
-	// HedgeAfter is how long a read may take until it is made a second time beside the
-	// first; the one that succeeds first counts. A model's call is never made so. 0:
-	// reads are not hedged.
+	// HedgeAfter is how long a read runs before it is made a second time concurrently. The first
+	// success counts. Calls of models are never hedged. 0: reads are not hedged.
 	HedgeAfter time.Duration
 
-	// MaxText is the most bytes of a reply's text, and of the arguments of its calls.
+	// MaxText is the largest size, in bytes, of a reply's text, and of the arguments of its calls.
 	// 0: 8 MiB.
 	MaxText int
 
-	// Rand draws from [0, 1). Nil: math/rand/v2.
+	// Rand returns a random number in [0, 1). Nil: math/rand/v2.
 	Rand func() float64
 }
 
-// withDefaults returns c with its zero fields set.
+// withDefaults returns c with defaults for its zero fields.
 func (c Config) withDefaults() Config {
 	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 3*time.Minute), cmp.Or(c.ReadTimeout, time.Minute)
 	c.Attempts = cmp.Or(c.Attempts, 3)
@@ -90,17 +86,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Guard makes the calls to one endpoint, whichever of its models they are for. It
-// is safe for concurrent use.
+// A Guard makes the calls to one endpoint, for all of its models. It is safe for concurrent use.
 type Guard struct {
 	config   Config
 	breaker  circuitbreaker.CircuitBreaker[any]
 	room     bulkhead.Bulkhead[any]
-	requests ratelimiter.RateLimiter[any] // nil: not limited
-	tokens   ratelimiter.RateLimiter[any] // nil: not limited
+	requests ratelimiter.RateLimiter[any] // nil: unlimited
+	tokens   ratelimiter.RateLimiter[any] // nil: unlimited
 }
 
-// New returns a guard of an endpoint. It panics where a number of c is negative.
+// New returns a guard of an endpoint. It panics if a number in c is negative.
 func New(c Config) *Guard {
 	for _, n := range []int64{int64(c.Timeout), int64(c.ReadTimeout), int64(c.Attempts), int64(c.Backoff), int64(c.MaxBackoff), int64(c.MaxWait),
 		int64(c.Concurrency), int64(c.Requests), int64(c.Tokens), int64(c.OpenAfter), int64(c.OpenFor), int64(c.HedgeAfter), int64(c.MaxText)} {
@@ -125,17 +120,17 @@ func perMinute(n int) ratelimiter.RateLimiter[any] {
 	return ratelimiter.NewBursty[any](uint(n), time.Minute)
 }
 
-// A refusal is an error of the guard's own: no call was made.
+// A refusal is the guard's own error: no call was made.
 type refusal struct{ err *llm.Error }
 
 func (r *refusal) Error() string { return r.err.Error() }
 
 func (r *refusal) Unwrap() error { return r.err }
 
-// enter waits until a call may be made. Whoever entered has to leave. The error is a
-// *refusal, or that of ctx.
+// enter waits until a call may be made. If it succeeds, the caller must call leave. The error is a
+// *refusal or that of ctx.
 func (g *Guard) enter(ctx context.Context, tokens int) error {
-	if err := g.open(); err != nil { // without taking the place of the one that is let through
+	if err := g.open(); err != nil { // before taking the slot of the probing call
 		return err
 	}
 	if err := g.pace(ctx, tokens); err != nil {
@@ -155,7 +150,7 @@ func (g *Guard) enter(ctx context.Context, tokens int) error {
 	return nil
 }
 
-// open returns an error where calls fail at once.
+// open returns an error if the circuit is open.
 func (g *Guard) open() error {
 	if g.breaker.IsOpen() && g.breaker.RemainingDelay() > 0 {
 		return &refusal{g.openError()}
@@ -167,7 +162,7 @@ func (g *Guard) openError() *llm.Error {
 	return &llm.Error{Kind: llm.Open, Message: "it failed too often and is left alone for a while", RetryAfter: g.breaker.RemainingDelay()}
 }
 
-// pace waits until the endpoint's rates have room for a call.
+// pace waits until the endpoint's rate limits allow a call.
 func (g *Guard) pace(ctx context.Context, tokens int) error {
 	most := time.Duration(-1) // no limit
 	if deadline, ok := ctx.Deadline(); ok {
@@ -206,24 +201,24 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// leave ends what enter began, with what became of the call: err, and whether its
-// caller gave it up.
+// leave ends a call that enter began and records its outcome: err, and whether the caller cancelled
+// it.
 func (g *Guard) leave(err error, given bool) {
 	defer g.room.ReleasePermit()
 	failed, _ := errors.AsType[*llm.Error](err)
-	unheard := given || err != nil && failed == nil // or no call was made: the budget had no room, or a text is too long
+	unheard := given || err != nil && failed == nil // or no call was made: the budget is exhausted or a text is too long
 	switch {
 	case unheard && g.breaker.IsHalfOpen():
-		g.breaker.Open() // the one that was let through tells nothing
+		g.breaker.Open() // the probing call had no result
 	case unheard:
 	case failed != nil && failing(failed.Kind):
 		g.breaker.RecordFailure()
 	default:
-		g.breaker.RecordSuccess() // also one that refuses is there
+		g.breaker.RecordSuccess() // an endpoint that refuses a request is available
 	}
 }
 
-// failing reports whether an error says that an endpoint is down.
+// failing reports whether an error of kind k indicates that the endpoint is down.
 func failing(k llm.ErrorKind) bool {
 	switch k {
 	case llm.Overloaded, llm.ServerError, llm.Unreachable, llm.TimedOut, llm.BrokeOff:
@@ -232,7 +227,8 @@ func failing(k llm.ErrorKind) bool {
 	return false
 }
 
-// backoff returns how long to wait before the next attempt after so many.
+// backoff returns how long to wait after the given number of attempts. asked is the wait requested
+// by the server.
 func (g *Guard) backoff(attempts int, asked time.Duration) time.Duration {
 	most := g.config.Backoff
 	for i := 1; i < attempts && most < g.config.MaxBackoff; i++ {
@@ -240,7 +236,7 @@ func (g *Guard) backoff(attempts int, asked time.Duration) time.Duration {
 	}
 	most = min(most, g.config.MaxBackoff)
 	if asked > 0 {
-		most = min(most, g.config.Backoff) // the server has said when: only not all at once
+		most = min(most, g.config.Backoff) // the server set the time; only spread the calls
 	}
 	return asked + time.Duration(g.config.Rand()*float64(most))
 }

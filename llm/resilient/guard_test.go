@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// asks makes a call and returns how it failed, if it did.
+// asks makes a call and returns the kind of its error, or "".
 func asks(ctx context.Context, m llm.Model, attempts int) llm.ErrorKind {
 	_, err := m.Generate(ctx, request(attempts), nil)
 	if e, _ := errors.AsType[*llm.Error](err); e != nil {
@@ -25,8 +25,8 @@ func asks(ctx context.Context, m llm.Model, attempts int) llm.ErrorKind {
 	return ""
 }
 
-// An endpoint that keeps failing is left alone, then tried once, and used again when
-// that goes well.
+// TestBreaker checks that an endpoint that keeps failing is paused, then probed, and used again if
+// the probe succeeds.
 func TestBreaker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner := newSequence(failed(llm.ServerError), failed(llm.Unreachable), failed(llm.TimedOut), failed(llm.ServerError), nil)
@@ -60,7 +60,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// An endpoint that answers, if only to refuse, is not left alone.
+// TestBreakerKnowsRefusals checks that an endpoint that answers is not paused, even if it refuses
+// every request.
 func TestBreakerKnowsRefusals(t *testing.T) {
 	for _, kind := range []llm.ErrorKind{llm.RateLimited, llm.BadKey, llm.BadRequest, llm.TooLong, llm.Filtered, llm.BadReply} {
 		bubble(t, func(t *testing.T) {
@@ -74,8 +75,8 @@ func TestBreakerKnowsRefusals(t *testing.T) {
 	}
 }
 
-// A caller who gives up tells nothing of the endpoint: not that it is down, and not
-// that it is there again. The next one is let through in its place.
+// TestBreakerAndCancelledCalls checks that a cancelled call counts neither as a failure nor as a
+// success of the endpoint. The next call probes in its place.
 func TestBreakerAndCancelledCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		g := New(Config{OpenAfter: 2, OpenFor: 20 * time.Second})
@@ -111,7 +112,8 @@ func TestBreakerAndCancelledCalls(t *testing.T) {
 	})
 }
 
-// Nor does an error of the caller's side, with which no call was made.
+// TestBreakerAndCallsNotMade checks the same for an error of the caller's side, in which case no
+// call was made.
 func TestBreakerAndCallsNotMade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		g := New(Config{OpenAfter: 1, OpenFor: 20 * time.Second})
@@ -132,7 +134,7 @@ func TestBreakerAndCallsNotMade(t *testing.T) {
 	})
 }
 
-// Who would have to wait for a turn does not, where no call is made anyway.
+// TestBreakerBeforeWaiting checks that a call does not wait for its turn while the circuit is open.
 func TestBreakerBeforeWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := New(Config{OpenAfter: 1, OpenFor: 10 * time.Second, Requests: 1}).Model(newSequence(failed(llm.ServerError)), llm.Facts{})
@@ -144,8 +146,8 @@ func TestBreakerBeforeWaiting(t *testing.T) {
 	})
 }
 
-// Waits double up to a limit, and are drawn from nothing to that, so that not all come
-// back at once; what a server asks for is waited in full.
+// TestBackoff checks that waits double up to a limit and are drawn between zero and that maximum,
+// so that calls do not all return at once. A wait requested by the server is kept in full.
 func TestBackoff(t *testing.T) {
 	tests := []struct {
 		attempts    int
@@ -168,7 +170,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// No more calls are made at once than configured, and all are made.
+// TestConcurrency checks that concurrency stays within the configured limit, and that all calls are
+// made.
 func TestConcurrency(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var now, most, calls atomic.Int64
@@ -203,8 +206,8 @@ func (f modelFunc) Generate(ctx context.Context, _ llm.Request, _ func(llm.Delta
 	return f(ctx)
 }
 
-// Calls keep to the rates of an endpoint: they wait, or fail at once where waiting is
-// in vain.
+// TestRates checks that calls keep to the endpoint's rate limits: they wait, or fail at once if
+// waiting is futile.
 func TestRates(t *testing.T) {
 	tokens := request(1).InputTokens() + request(1).MaxTokens
 	for name, config := range map[string]Config{"requests": {Requests: 2}, "tokens": {Tokens: 2*tokens + 1}, "both": {Requests: 2, Tokens: 100 * tokens}} {
@@ -235,7 +238,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A request that takes more tokens than a minute has is made all the same, in its time.
+// TestRateUnderOneRequest checks that a request with more tokens than the limit per minute is still
+// made, with a delay.
 func TestRateUnderOneRequest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := New(Config{Tokens: 100}).Model(new(llmtest.Scripted), llm.Facts{})
@@ -251,7 +255,7 @@ func TestRateUnderOneRequest(t *testing.T) {
 	})
 }
 
-// The limits hold, and the sums are right, whatever comes in whichever order.
+// TestAnyOrder checks the limits and the sums for random sequences of outcomes.
 func TestAnyOrder(t *testing.T) {
 	kinds := []llm.ErrorKind{"", "", llm.RateLimited, llm.ServerError, llm.BrokeOff, llm.BadKey, llm.TimedOut}
 	for seed := range uint64(300) {

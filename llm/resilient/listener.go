@@ -8,23 +8,23 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A listener stands between the attempts of a call and whoever listens to it, who is
-// told a text once.
+// A listener passes the text of a call's attempts to a stream callback, so that the callback
+// receives a text only once.
 type listener struct {
-	tell func(llm.Delta) // nil: nobody listens
-	most int             // bytes of a text
+	tell func(llm.Delta) // may be nil
+	most int             // limit of a text in bytes
 
-	mu       sync.Mutex // models are not trusted to keep to one goroutine
+	mu       sync.Mutex // models may call from several goroutines
 	attempt  int
 	told     []byte
-	said     []byte // by this attempt
-	strays   bool   // this attempt says something else than was told
+	said     []byte // text of this attempt so far
+	strays   bool   // this attempt's text differs from told
 	closed   bool
-	panicked any // by tell
+	panicked any // value of a panic of tell
 }
 
-// begin starts an attempt and returns what hears it. It calls stop when the text gets
-// too long.
+// begin starts an attempt and returns its stream callback, which calls stop if the text gets too
+// long.
 func (l *listener) begin(stop func()) func(llm.Delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,8 @@ func (l *listener) begin(stop func()) func(llm.Delta) {
 	}
 }
 
-// pass tells what is new. A panic of whoever listens is not one of the model.
+// pass passes new text to the callback. It records a panic of the callback, so that it is not
+// attributed to the model.
 func (l *listener) pass(fresh string) {
 	if l.tell == nil || fresh == "" {
 		return
@@ -65,15 +66,15 @@ func (l *listener) pass(fresh string) {
 	l.tell(llm.Delta{Text: fresh})
 }
 
-// heard returns what the last attempt has said.
+// heard returns the text of the last attempt.
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(l.said)
 }
 
-// rest tells what of a reply's text was not told yet, if what was told is its
-// beginning.
+// rest streams the part of a reply's text that was not streamed yet, if the text begins with what
+// was streamed.
 func (l *listener) rest(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +83,7 @@ func (l *listener) rest(text string) {
 	}
 }
 
-// close ends the telling.
+// close makes the listener ignore further text.
 func (l *listener) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,29 +10,25 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxTokens is more than any model reads or writes in a call: a count over it is not
-// believed.
+// maxTokens is more than any model reads or writes in a call. A larger count is considered invalid.
 const maxTokens = 100_000_000
 
-// maxCalls is how many tool calls a reply may have.
+// maxCalls is the largest number of tool calls in a reply.
 const maxCalls = 128
 
-// Model returns m with its calls made by g: at most Request.Attempts each, of which
-// the second and later follow only errors that are temporary. Its usage is that of all
-// attempts, with what they cost by the facts' prices; an attempt that failed after its
-// request was read is charged what it may have used. Tokens that nobody has counted are
-// estimated, those of output at no more than were asked for. It is an [llm.Described] with
-// these facts, or those of m where they are zero.
+// Model returns m with its calls made by g. A call has at most Request.Attempts attempts; only
+// temporary errors are retried. Its usage covers all attempts, with their cost at the prices in
+// facts. An attempt that failed after its request was read is charged its estimated usage. Missing
+// token counts are estimated, with output limited to the requested maximum. The result is an
+// [llm.Described] with the given facts, or those of m if they are zero.
 //
-// A stream is told a text once: what a later attempt says is told from where the
-// earlier one broke off, as long as both say the same, and else not at all. Only the
-// Response counts.
+// A stream receives a text once. A later attempt continues where the earlier one broke off as long
+// as their texts agree; otherwise nothing more is streamed. Only the Response is authoritative.
 //
-// Whatever m does, the Response is one that llm.Model allows, if it has an end at all:
-// what is no UTF-8 is replaced, calls get identifiers, usage is within bounds. What
-// cannot be mended is an error of the kind llm.BadReply, or llm.TooLarge. A panic of m
-// is one, too. An end of the context comes with an *llm.Error that has the usage until
-// then.
+// For any behaviour of m that terminates, the Response keeps the contract of llm.Model: invalid
+// UTF-8 is replaced, calls get identifiers, and usage is limited to valid ranges. A violation that
+// cannot be repaired is an error of kind llm.BadReply or llm.TooLarge. So is a panic of m. If the
+// context ends, the error includes an *llm.Error with the usage until then.
 func (g *Guard) Model(m llm.Model, facts llm.Facts) llm.Model {
 	if facts == (llm.Facts{}) {
 		facts = llm.FactsOf(m)
@@ -82,10 +78,10 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	return r, nil
 }
 
-// errTooMuch is the cause of a context that has ended since the stream is too long.
+// errTooMuch is the cause of a context that was cancelled because the stream is too long.
 var errTooMuch = errors.New("the text is too long")
 
-// attempt asks the model once and holds it to its contract.
+// attempt calls the model once and checks the result against its contract.
 func (m *model) attempt(ctx context.Context, req llm.Request, l *listener) (llm.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -107,7 +103,7 @@ func (m *model) fail(kind llm.ErrorKind, format string, args ...any) *llm.Error 
 	return &llm.Error{Model: m.name, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// held returns a response as the contract of llm.Model wants it.
+// held returns a response adjusted to the contract of llm.Model.
 func (m *model) held(r llm.Response) (llm.Response, error) {
 	refuse := func(kind llm.ErrorKind, format string, args ...any) (llm.Response, error) {
 		e := m.fail(kind, format, args...)
@@ -134,7 +130,7 @@ func (m *model) held(r llm.Response) (llm.Response, error) {
 	return r, nil
 }
 
-// identified returns calls that can be told apart.
+// identified returns calls with distinct identifiers.
 func identified(calls []llm.ToolCall) []llm.ToolCall {
 	out, seen := make([]llm.ToolCall, 0, len(calls)), map[string]bool{}
 	for _, c := range calls {
@@ -163,7 +159,7 @@ func has(m map[string]bool, key string) bool {
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// used returns what an attempt has used, and whether that is an estimate.
+// used returns the usage of an attempt, and whether it is an estimate.
 func (m *model) used(req llm.Request, l *listener, r llm.Response, err error) (assay.Usage, bool) {
 	said, guessed := r.Usage, r.Estimated
 	text := r.Text
@@ -184,7 +180,7 @@ func (m *model) used(req llm.Request, l *listener, r llm.Response, err error) (a
 			}
 		}
 	}
-	if guessed || err != nil { // no more was asked for
+	if guessed || err != nil { // the requested maximum
 		u.OutputTokens = min(u.OutputTokens, max(0, req.MaxTokens))
 	}
 	cached := r.Cached
@@ -195,8 +191,8 @@ func (m *model) used(req llm.Request, l *listener, r llm.Response, err error) (a
 	return u, guessed
 }
 
-// billed reports whether a provider may have read the request that came to this: it
-// began to reply, or the caller did not wait for it.
+// billed reports whether a provider may have read the request that failed with err: it began to
+// reply, or the caller did not wait for it.
 func billed(err error) bool {
 	failed, _ := errors.AsType[*llm.Error](err)
 	if failed == nil {

@@ -27,20 +27,19 @@ func request(attempts int) llm.Request {
 	return llm.Request{System: "You grade.", Messages: []llm.Message{{Speaker: llm.User, Text: "Is it enough?"}}, MaxTokens: 200, Attempts: attempts}
 }
 
-// bubble runs a test in a bubble whose clock goes by itself.
+// bubble runs a test with a fake clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
 
-// whole is a guard's Rand that draws the longest wait.
+// whole is a Guard's Rand that draws the longest wait.
 func whole() float64 { return 0.999999999 }
 
-// A sequence is a model whose calls come to one thing after the other, the last of
-// them for good.
+// A sequence is a model with a list of outcomes. The last one repeats.
 type sequence struct {
 	llmtest.Scripted
-	steps []error // nil: a reply
+	steps []error // nil means a reply
 }
 
 func newSequence(steps ...error) *sequence {
@@ -65,7 +64,8 @@ func waits(kind llm.ErrorKind, wait time.Duration) *llm.Error {
 	return e
 }
 
-// Only what is temporary is tried again, and never more often than the request says.
+// TestAttempts checks that only temporary errors are retried, and no more often than the request
+// allows.
 func TestAttempts(t *testing.T) {
 	for _, kind := range []llm.ErrorKind{
 		llm.RateLimited, llm.Overloaded, llm.ServerError, llm.Unreachable, llm.TimedOut, llm.BrokeOff, llm.Open, llm.BadKey, llm.NoModel,
@@ -94,7 +94,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// The usage of a call is that of all its attempts, with their price.
+// TestUsageAddsUp checks that the usage of a call is the sum of its attempts, with their price.
 func TestUsageAddsUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		broken := failed(llm.BrokeOff)
@@ -107,7 +107,7 @@ func TestUsageAddsUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guessed := req.InputTokens() // of the attempt that broke off without saying anything of it
+		guessed := req.InputTokens() // of the attempt that broke off without reporting usage
 		want := assay.Usage{Calls: 4, InputTokens: 200 + guessed, OutputTokens: 15, CostMicros: int64(200+guessed) + 150}
 		if diff := cmp.Diff(want, r.Usage); diff != "" || !r.Estimated {
 			t.Errorf("usage (-want +got), estimated %v:\n%s", r.Estimated, diff)
@@ -127,7 +127,7 @@ func TestUsageAddsUp(t *testing.T) {
 	})
 }
 
-// What nobody has counted is no more than was asked for.
+// TestEstimates checks that estimated tokens do not exceed the requested maximum.
 func TestEstimates(t *testing.T) {
 	long := strings.Repeat("word ", 10_000)
 	for name, inner := range map[string]func(stream func(llm.Delta)) (llm.Response, error){
@@ -157,14 +157,14 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// A call waits as long as the server asks, and not at all where that is in vain.
+// TestWaits checks that a call waits as long as the server asks, and not at all if that is futile.
 func TestWaits(t *testing.T) {
 	tests := map[string]struct {
 		steps    []error
 		deadline time.Duration
-		elapsed  time.Duration // just under it
+		elapsed  time.Duration // just below the actual time
 		calls    int
-		kind     llm.ErrorKind // empty: a reply
+		kind     llm.ErrorKind // "" means a reply
 	}{
 		"doubles":              {[]error{failed(llm.ServerError), failed(llm.ServerError), failed(llm.ServerError), nil}, time.Hour, 7 * time.Second, 4, ""},
 		"as the server asks":   {[]error{waits(llm.RateLimited, 30*time.Second), nil}, time.Hour, 31 * time.Second, 2, ""},
@@ -193,7 +193,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// An attempt that takes too long is given up, and another made.
+// TestTimeout checks that an attempt that takes too long is cancelled and retried.
 func TestTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inner := &llmtest.Scripted{}
@@ -209,7 +209,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A call whose caller goes ends at once, wherever it is, and says what it has spent.
+// TestCancelled checks that a cancelled call ends at once at any stage, and reports its usage.
 func TestCancelled(t *testing.T) {
 	tests := map[string]struct {
 		config Config
@@ -228,7 +228,7 @@ func TestCancelled(t *testing.T) {
 				g := New(test.config)
 				other, stop := context.WithCancel(t.Context())
 				defer stop()
-				if test.config.Concurrency == 1 { // another call that does not end
+				if test.config.Concurrency == 1 { // a call that does not end takes the only slot
 					go g.Model(llmtest.HostileModel(new(llmtest.Scripted), "blocks until the end"), llm.Facts{}).Generate(other, request(1), nil)
 					synctest.Wait()
 				}
@@ -253,8 +253,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Whatever a model does, a guarded one keeps the contract, makes no more attempts than
-// it may, and ends when its context does.
+// TestHostileModels checks that for any behaviour of a model, a guarded one keeps the contract,
+// makes no more attempts than allowed, and ends when its context does.
 func TestHostileModels(t *testing.T) {
 	for _, fault := range llmtest.ModelFaults {
 		t.Run(string(fault), func(t *testing.T) {
@@ -331,7 +331,7 @@ func checkKept(ctx context.Context, t *testing.T, r llm.Response, err error, cal
 	}
 }
 
-// What is right is passed on as it is.
+// TestPassesOn checks that a valid reply is passed on unchanged.
 func TestPassesOn(t *testing.T) {
 	want := llm.Response{Text: "Five — 漢字.", Finish: llm.FinishTools, Served: "gpt-4.1", Cached: 7, Usage: assay.Usage{Calls: 1, InputTokens: 20, OutputTokens: 3},
 		Calls: []llm.ToolCall{{ID: "a", Name: "search", Arguments: `{"q":1}`, Opaque: "sig"}, {ID: "b", Name: "search", Arguments: `{}`}}}
@@ -346,11 +346,11 @@ func TestPassesOn(t *testing.T) {
 	}
 }
 
-// Whoever listens is told a text once.
+// TestStreamsOnce checks that the stream receives a text only once.
 func TestStreamsOnce(t *testing.T) {
 	type try struct {
 		pieces []string
-		text   string // of the reply; empty: it broke off
+		text   string // of the reply; empty if it broke off
 	}
 	tests := map[string]struct {
 		tries []try
@@ -389,7 +389,7 @@ func TestStreamsOnce(t *testing.T) {
 	}
 }
 
-// streamer returns a model that is a function of which call it is, from 0.
+// streamer returns a model that calls f with the number of the call, from 0.
 func streamer(f func(n int, stream func(llm.Delta)) (llm.Response, error)) llm.Model {
 	return &streaming{f: f}
 }
@@ -406,7 +406,8 @@ func (s *streaming) Generate(_ context.Context, _ llm.Request, stream func(llm.D
 	return s.f(s.n-1, stream)
 }
 
-// A panic of whoever listens is the program's, and not taken for one of the model.
+// TestListenerPanics checks that a panic of the stream callback propagates and is not attributed to
+// the model.
 func TestListenerPanics(t *testing.T) {
 	defer func() {
 		if p := recover(); p != "mine" {
@@ -417,7 +418,7 @@ func TestListenerPanics(t *testing.T) {
 	t.Error("no panic")
 }
 
-// Calls of one name are told apart by identifiers that nothing else has.
+// TestIdentified checks that calls get distinct identifiers.
 func TestIdentified(t *testing.T) {
 	tests := map[string][2][]string{
 		"kept":     {{"a", "b"}, {"a", "b"}},

@@ -11,26 +11,24 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Read is a call that changes nothing, so that it can be made again and twice at
-// once.
+// A Read is a call without side effects, so it can be retried and hedged.
 type Read struct {
-	Name   string // of what is asked, for errors
-	Tokens int    // that it takes of the endpoint's, about
+	Name   string // of the service, for errors
+	Tokens int    // estimated use of the endpoint's token limit
 
-	// Once: the call is made once, whatever comes of it, for it has been paid for
-	// once.
+	// Once disables retries and hedging, for calls that are paid for per call.
 	Once bool
 
-	// Bulk: nobody waits for this one call. It is not hedged.
+	// Bulk disables hedging, because no caller waits for this single call.
 	Bulk bool
 }
 
-// Do makes a read by g. An *llm.Error of f is tried again where its kind is temporary;
-// any other error is returned as it is. Where reads are hedged, f is called a second
-// time while the first call goes on, so it has to be safe for that; when Do returns,
-// both have ended. A panic of f is an *llm.Error of the kind llm.BadReply.
+// Do makes a read by g. It retries an *llm.Error of f whose kind is temporary and returns any other
+// error unchanged. If reads are hedged, f may be called a second time concurrently, so it must be
+// safe for that; when Do returns, both calls have ended. A panic of f is an *llm.Error of kind
+// llm.BadReply.
 //
-// What was spent counts a call for each time that f was, and is also in the error.
+// Spent counts every call of f and is also contained in the error.
 func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T, error)) (T, Spent, error) {
 	attempts, hedge := g.config.Attempts, g.config.HedgeAfter
 	if r.Once {
@@ -55,17 +53,17 @@ func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T
 
 func within(tokens int) int { return min(max(0, tokens), maxTokens) }
 
-// Texts are embedded in parts, so that each is a call of its own to a provider that
-// takes about as many in a request.
+// Texts are embedded in parts, each of which is a separate call. A provider takes about as many
+// texts in a request.
 const (
 	partTexts  = 96
 	partTokens = 50_000
 )
 
-// Embedder returns e with its calls made by g. It is an [llm.Described], an
-// [llm.TokenCounter] and an [llm.Linguist] where e is, and no [llm.TokenEmbedder]. What e returns is held to the
-// contract of llm.Embedder. Queries are hedged, passages are not. On error it returns the vectors of those texts before
-// which nothing failed.
+// Embedder returns e with its calls made by g. It is an [llm.Described], and it is an
+// [llm.TokenCounter] and an [llm.Linguist] if e is. It is no [llm.TokenEmbedder]. The vectors of e
+// are checked against the contract of llm.Embedder. Queries are hedged, passages are not. On error
+// it returns the vectors of the texts before the first failure.
 func (g *Guard) Embedder(e llm.Embedder) llm.Embedder {
 	guarded := embedder{guard: g, inner: e, name: e.Model()}
 	counter, counts := e.(llm.TokenCounter)
@@ -100,7 +98,7 @@ type embedder struct {
 // Model implements llm.Embedder.
 func (e embedder) Model() string { return e.name }
 
-// Facts implements llm.Described: what is guarded is a service.
+// Facts implements llm.Described.
 func (e embedder) Facts() llm.Facts { return llm.FactsOf(e.inner) }
 
 // Embed implements llm.Embedder.
@@ -121,7 +119,7 @@ func (e embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 	return vectors, nil
 }
 
-// part returns how many of the texts make up a call, and their tokens.
+// part returns the number of leading texts that make up a call, and their tokens.
 func part(texts []string) (n, tokens int) {
 	for n < min(len(texts), partTexts) {
 		t := llm.EstimateTokens(texts[n])
@@ -133,10 +131,10 @@ func part(texts []string) (n, tokens int) {
 	return n, tokens
 }
 
-// part embeds texts that make up a call. With an error come the vectors of a prefix.
+// part embeds the texts of one call. On error it returns the vectors of a prefix.
 func (e embedder) part(ctx context.Context, p llm.Purpose, texts []string, tokens int) ([]llm.Vector, error) {
 	var mu sync.Mutex
-	var kept []llm.Vector // by a failed attempt, the most of any
+	var kept []llm.Vector // the longest prefix of any failed attempt
 	made, _, err := Do(ctx, e.guard, Read{Name: e.name, Tokens: tokens, Bulk: p == llm.Passage}, func(ctx context.Context) ([]llm.Vector, error) {
 		vectors, err := llm.Embed(ctx, e.inner, p, texts)
 		if err == nil {
@@ -155,7 +153,7 @@ func (e embedder) part(ctx context.Context, p llm.Purpose, texts []string, token
 	return made, nil
 }
 
-// mended returns an error of an embedder as the contract has it.
+// mended returns an embedder's error adjusted to the contract.
 func (e embedder) mended(err error, texts int) error {
 	if long, _ := errors.AsType[*llm.TooLongError](err); long != nil && (long.Text < 0 || long.Text >= texts) {
 		return &llm.BadOutputError{Model: e.name, Text: -1, Detail: fmt.Sprintf("an error about text %d of %d", long.Text, texts)}
@@ -163,8 +161,7 @@ func (e embedder) mended(err error, texts int) error {
 	return err
 }
 
-// moved returns an error about a text as one about that of all texts, of which those
-// of the call began at from.
+// moved shifts the text index of an error of a part that starts at from to an index into all texts.
 func moved(err error, from int) error {
 	if long, _ := errors.AsType[*llm.TooLongError](err); long != nil {
 		return &llm.TooLongError{Model: long.Model, Text: long.Text + from, Tokens: long.Tokens, Limit: long.Limit}
@@ -175,9 +172,8 @@ func moved(err error, from int) error {
 	return err
 }
 
-// Reranker returns r with its calls made by g, and held to the contract of
-// llm.Reranker: what breaks it is an *llm.Error of the kind llm.BadReply. It is an
-// [llm.Described].
+// Reranker returns r with its calls made by g. A violation of the contract of llm.Reranker is an
+// *llm.Error of kind llm.BadReply. The result is an [llm.Described].
 func (g *Guard) Reranker(r llm.Reranker) llm.Reranker { return reranker{g, r, r.Model()} }
 
 type reranker struct {
@@ -189,7 +185,7 @@ type reranker struct {
 // Model implements llm.Reranker.
 func (r reranker) Model() string { return r.name }
 
-// Facts implements llm.Described: what is guarded is a service.
+// Facts implements llm.Described.
 func (r reranker) Facts() llm.Facts { return llm.FactsOf(r.inner) }
 
 // Rerank implements llm.Reranker.

@@ -18,7 +18,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// A hedged read takes what comes first, waits for the other to end, and counts both.
+// TestHedged checks that a hedged read takes the first success, waits for the other attempt to end,
+// and counts both.
 func TestHedged(t *testing.T) {
 	type try struct {
 		takes time.Duration
@@ -26,7 +27,7 @@ func TestHedged(t *testing.T) {
 	}
 	slow, never := 5*time.Second, time.Hour
 	tests := map[string]struct {
-		tries   []try // in the order in which they begin
+		tries   []try // in the order of their start
 		calls   int
 		elapsed time.Duration
 		err     error
@@ -76,7 +77,7 @@ func TestHedged(t *testing.T) {
 	}
 }
 
-// What is to be asked once is, however slow and broken.
+// TestReadOnce checks that a read with Once is made once, even if it is slow and fails.
 func TestReadOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		calls := 0
@@ -93,7 +94,7 @@ func TestReadOnce(t *testing.T) {
 	})
 }
 
-// A read that its caller gives up ends, hedged or not, and leaves nothing.
+// TestHedgedCancelled checks that a cancelled read ends, hedged or not, and leaves no goroutine.
 func TestHedgedCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -109,14 +110,15 @@ func TestHedgedCancelled(t *testing.T) {
 	})
 }
 
-// An error that is nil inside is one, before and after the caller has gone.
+// TestReadNilInside checks that a nil *llm.Error in an error interface is an error, before and
+// after the context ends.
 func TestReadNilInside(t *testing.T) {
 	for _, patience := range []time.Duration{time.Minute, 3 * time.Second} {
 		bubble(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			_, _, err := Do(ctx, New(Config{HedgeAfter: time.Second}), Read{Name: "kb"}, func(ctx context.Context) (int, error) {
-				sleep(ctx, 5*time.Second) // what it says of its end does not count
+				sleep(ctx, 5*time.Second) // the result of the sleep is ignored
 				return 0, (*llm.Error)(nil)
 			})
 			if e, _ := errors.AsType[*llm.Error](err); e == nil || ctx.Err() == nil && e.Kind != llm.BadReply {
@@ -126,7 +128,7 @@ func TestReadNilInside(t *testing.T) {
 	}
 }
 
-// A panic of a read is an error, also of one beside another.
+// TestReadPanics checks that a panic of a read is an error, also in a hedged attempt.
 func TestReadPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, spent, err := Do(t.Context(), New(Config{HedgeAfter: time.Second}), Read{Name: "kb"}, func(ctx context.Context) (int, error) {
@@ -153,7 +155,7 @@ func TestEmbedderKeepsTheContract(t *testing.T) {
 	}
 }
 
-// Somebody waits for the vector of a query, nobody for those of a passage.
+// TestHedgedQueries checks that queries are hedged and passages are not.
 func TestHedgedQueries(t *testing.T) {
 	for purpose, want := range map[llm.Purpose]int{llm.Query: 2, llm.Passage: 1} {
 		bubble(t, func(t *testing.T) {
@@ -184,8 +186,8 @@ func (s *slowly) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]ll
 	return s.Hashing.Embed(ctx, p, texts)
 }
 
-// Vectors come in the order of their texts, however many there are, and those before
-// an error are kept.
+// TestEmbedderInParts checks that vectors keep the order of their texts across parts, and that
+// those before an error are kept.
 func TestEmbedderInParts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		words := new(llmtest.Hashing)
@@ -213,8 +215,8 @@ func TestEmbedderInParts(t *testing.T) {
 	})
 }
 
-// A flaky embedder's texts are embedded all the same; a hostile one's are not, and
-// nothing hangs.
+// TestHostileEmbedders checks that the texts of a flaky embedder are embedded, that those of a
+// hostile one are not, and that no call hangs.
 func TestHostileEmbedders(t *testing.T) {
 	for _, fault := range llmtest.Faults {
 		t.Run(string(fault), func(t *testing.T) {
@@ -236,7 +238,7 @@ func TestHostileEmbedders(t *testing.T) {
 	}
 }
 
-// lengths is a reranker by length of text.
+// lengths is a reranker that scores texts by length.
 type lengths struct {
 	change func([]float64) ([]float64, error)
 }
@@ -285,7 +287,8 @@ func TestRerankerKeepsTheContract(t *testing.T) {
 	}
 }
 
-// A read that is made a second time has room in the budget for both, or is made once.
+// TestHedgesKeepToTheBudget checks that a read is hedged only if the budget has room for both
+// attempts.
 func TestHedgesKeepToTheBudget(t *testing.T) {
 	for most, want := range map[int]int64{1: 1, 2: 2} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"github.com/assay-rag/assay/provider/openai/openaitest"
 )
 
-// A guard in front of a provider changes nothing of what the provider keeps to: the
-// whole contract of providers holds for both together.
+// TestGuardedProvider checks that a guarded provider still passes the contract tests for providers.
 func TestGuardedProvider(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the whole suite, three times")

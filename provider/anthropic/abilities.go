@@ -7,27 +7,27 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// An ability is what a model takes in a request: the API refuses what it does not,
-// and says so only when it is too late for the call.
+// An ability lists the request features that a model supports. The API rejects a request with an
+// unsupported feature.
 type ability struct {
-	temperature bool   // a temperature other than the default
+	temperature bool   // accepts a temperature other than the default
 	forced      bool   // tool_choice any
 	schema      bool   // output_config.format
-	thinking    string // the type of thinking to ask for; empty: say nothing
-	effort      string // empty: say nothing
+	thinking    string // the type of thinking to request; empty: none
+	effort      string // empty: not sent
 }
 
-// version finds a model's line and version in its name: claude-opus-4-20250514,
+// version matches a model's line and version in its name: claude-opus-4-20250514,
 // claude-3-5-haiku-20241022, claude-sonnet-5-5, anthropic/claude-haiku-4.5.
 var version = lazyregexp.New(`claude-(?:([a-z]+)-)?(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
-// abilities returns what the model of that name takes. A Claude that is not known
-// here is taken for a newer one, which takes less; a model that is no Claude is
-// served by somebody who speaks the API as it was at first.
+// abilities returns the abilities of the model of that name. An unknown Claude is treated as a
+// newer one, which supports less. A model that is no Claude is assumed to be behind a service with
+// the original version of the API.
 //
-// Sources: the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5, the
-// guides on thinking ("Troubleshooting thinking": support by model) and structured
-// outputs, at platform.claude.com/docs.
+// Sources: the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5, the guides on
+// thinking ("Troubleshooting thinking": support by model) and structured outputs, at
+// platform.claude.com/docs.
 func abilities(name, effort string) ability {
 	if !strings.Contains(name, "claude") {
 		return ability{temperature: true, forced: true, effort: asked(effort)}
@@ -46,7 +46,7 @@ func abilities(name, effort string) ability {
 		effort:      asked(effort),
 	}
 	if can.effort != "" {
-		return can // how much it thinks is decided by who asked
+		return can // the configured effort decides
 	}
 	switch {
 	case line == "haiku" && v == 505, (line == "opus" || line == "sonnet") && v == 500:
@@ -59,10 +59,10 @@ func abilities(name, effort string) ability {
 	return can
 }
 
-// always reports whether the thinking of a line of models cannot be switched off.
+// always reports whether a line of models cannot switch off thinking.
 func always(line string) bool { return line == "fable" || line == "mythos" }
 
-// asked returns the effort that somebody has asked for, if they did.
+// asked returns the configured effort, or "" for "none".
 func asked(effort string) string {
 	if effort == "none" {
 		return ""

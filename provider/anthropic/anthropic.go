@@ -1,17 +1,15 @@
-// Package anthropic reaches Claude, and whoever else speaks the Messages API of
-// Anthropic, as an [llm.Model].
+// Package anthropic implements [llm.Model] for Claude and for other services with Anthropic's
+// Messages API.
 //
-// It speaks plain HTTP instead of using Anthropic's SDK. What matters here has to be
-// exact: how many bytes are read, that a reply without its end is no reply, that
-// nothing of a call is left when it returns, that no credential gets into an error.
-// Package wire does that for every provider alike. The SDK (1.84.0) reads replies
-// without a limit, takes a stream that stops early for its end, and makes a program
-// larger by 8 MB (17.3 instead of 8.9, beside one with net/http and encoding/json).
+// It uses plain HTTP instead of Anthropic's SDK, because it needs exact guarantees: a limit on the
+// bytes read, an error for an incomplete reply, no leftovers of a call after it returns, and no
+// credential in an error. Package wire provides these for all providers. The SDK (1.84.0) reads
+// replies without a limit, treats a truncated stream as complete, and enlarges a program by 8 MB
+// (17.3 instead of 8.9, compared with one that uses net/http and encoding/json).
 //
-// Sources, in all of the package: the Messages API reference and the guides on
-// streaming, errors, tool use, prompt caching, structured outputs and thinking at
-// platform.claude.com/docs, and anthropics/anthropic-sdk-go 1.84.0, which is
-// generated from Anthropic's OpenAPI description.
+// Sources for the whole package: the Messages API reference and the guides on streaming, errors,
+// tool use, prompt caching, structured outputs and thinking at platform.claude.com/docs, and
+// anthropics/anthropic-sdk-go 1.84.0, which is generated from Anthropic's OpenAPI description.
 package anthropic
 
 import (
@@ -27,47 +25,47 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Anthropic itself serves the API.
+// DefaultURL is the address of Anthropic's own service.
 const DefaultURL = "https://api.anthropic.com"
 
-// apiVersion is the version of the API that the package speaks.
+// apiVersion is the supported version of the API.
 const apiVersion = "2023-06-01"
 
-// A Config says which service to reach, and how. Everything may be left out but the
-// Key, which a service of one's own may do without.
+// A Config configures a service. All fields are optional, except Key, which only a self-hosted
+// service may not need.
 type Config struct {
-	Name    string        // of the provider, before the model's name; empty: "anthropic"
+	Name    string        // provider name, prefix of the model's name; empty: "anthropic"
 	BaseURL string        // with or without /v1 at its end; empty: DefaultURL
 	Key     secret.Secret // sent as x-api-key
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	// Stream asks for replies as streams, whether or not a caller wants to see them
-	// arrive: a long reply then fails by silence, not by its length.
+	// Stream requests replies as streams, even if no caller consumes them as streams. A long reply
+	// is then limited by silence, not by its total time.
 	Stream bool
 
-	// Effort is how much a model thinks before it replies, in Anthropic's words: "low",
-	// "medium", "high", "xhigh" or "max". Empty or "none": as little as the model
-	// allows, since thinking counts as output.
+	// Effort controls how much a model thinks before it replies, in Anthropic's terms: "low",
+	// "medium", "high", "xhigh" or "max". Empty or "none" selects the least that the model allows,
+	// since thinking counts as output.
 	Effort string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Provider makes models of one service. It is safe for concurrent use.
+// A Provider returns models of one service. It is safe for concurrent use.
 type Provider struct {
 	client wire.Client
 	name   string
-	url    string // up to and with /v1
+	url    string // up to and including /v1
 	stream bool
 	effort string
 }
 
-// New returns a provider. An address that is none is assay.ErrInvalid.
+// New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
 	name := cmp.Or(c.Name, "anthropic")
 	client, base, err := wire.Endpoint{
@@ -86,7 +84,7 @@ func New(c Config) (*Provider, error) {
 	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
 }
 
-// Model returns the model of that name, which Anthropic calls an ID:
+// Model returns the model with the given name, which Anthropic calls an ID, for example
 // "claude-sonnet-5-5".
 func (p *Provider) Model(name string) llm.Model {
 	c := p.client
@@ -94,11 +92,10 @@ func (p *Provider) Model(name string) llm.Model {
 	return &model{client: c, url: p.url + "/messages", id: name, stream: p.stream, can: abilities(name, p.effort)}
 }
 
-// maxPages bounds how many pages of models are read.
+// maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
-// Models returns the names of the models that the service serves, in its order:
-// newest first.
+// Models returns the names of the service's models, in its order, newest first.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	var names []string
 	after := ""
@@ -115,7 +112,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, m := range page.Data {
-			if m.Lifecycle != "retired" { // it is in the catalogue as a matter of record
+			if m.Lifecycle != "retired" { // retired models remain in the catalogue
 				names = append(names, m.ID)
 			}
 		}

@@ -39,11 +39,12 @@ func start(t *testing.T, c anthropic.Config, replies ...string) (*llmtest.Canned
 	return s, p
 }
 
-// empty is the reply of a model that says nothing.
+// empty is a reply without content.
 const empty = `{"id":"msg_01","type":"message","role":"assistant","model":"m","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 
-// What is sent depends on what a model takes, which the migration guides of Claude
-// Opus 5.5, Sonnet 5.5 and Haiku 5.5 say (platform.claude.com/docs/en/models/…).
+// TestRequests checks that requests are adapted to the abilities of a model, which are documented
+// in the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5
+// (platform.claude.com/docs/en/models/…).
 func TestRequests(t *testing.T) {
 	req := llm.Request{
 		System: "Be brief.", Messages: []llm.Message{{Speaker: llm.User, Text: "Hello"}}, MaxTokens: 100, Temperature: 1.5, Attempts: 1,
@@ -92,7 +93,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A schema that is none reaches nobody, and costs nothing.
+// TestSchemaThatIsNone checks that a request with an invalid schema is not sent and costs nothing.
 func TestSchemaThatIsNone(t *testing.T) {
 	_, p := start(t, anthropic.Config{})
 	_, err := p.Model("claude-haiku-5-5").Generate(t.Context(), llm.Request{Schema: &llm.Schema{Schema: json.RawMessage(`{`)}}, nil)
@@ -101,9 +102,9 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 }
 
-// thinkingStream is a reply that thinks before it calls a tool, from "Streaming
-// messages" and "Thinking" at platform.claude.com/docs: a signature comes after the
-// thinking, and a block that is redacted comes whole.
+// thinkingStream is a reply that thinks before it calls a tool, from "Streaming messages" and
+// "Thinking" at platform.claude.com/docs. The signature follows the thinking, and a redacted block
+// arrives whole.
 const thinkingStream = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-opus-5-5","stop_sequence":null,"usage":{"input_tokens":72,"cache_creation_input_tokens":20,"cache_read_input_tokens":400,"output_tokens":2},"content":[],"stop_reason":null}}
 
@@ -160,13 +161,14 @@ data: {"type":"message_stop"}
 
 `
 
-// thinkingWhole is the same reply at once.
+// thinkingWhole is the same reply without streaming.
 const thinkingWhole = `{"id":"msg_014p7gG3wDgGV9EUtLvnow3U","type":"message","role":"assistant","model":"claude-opus-5-5","content":[
 {"type":"thinking","thinking":"Paris, then.","signature":"EqQBCgIYAhIM1gbcDa9GJwZA2b3h"},{"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix/LafPsn4a"},{"type":"text","text":"Let me look."},
 {"type":"tool_use","id":"toolu_01T1x1fJ34qAmk2tNTrN7Up6","name":"get_weather","input":{"location": "Paris"}}],
 "stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":72,"cache_creation_input_tokens":20,"cache_read_input_tokens":400,"output_tokens":89}}`
 
-// Thinking is no text, and it goes back with the call that it led to.
+// TestThinking checks that thinking is not part of the text, and that it is sent back with the call
+// that it led to.
 func TestThinking(t *testing.T) {
 	for name, reply := range map[string]string{"stream": thinkingStream, "whole": thinkingWhole} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +210,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// Another provider's matter does not go back to this one.
+// TestForeignOpaque checks that opaque data of another provider is not sent.
 func TestForeignOpaque(t *testing.T) {
 	for _, opaque := range []string{"signature", `{"gemini":"c2ln"}`, `[]`, `{"anthropic_thinking":[]}`} {
 		s, p := start(t, anthropic.Config{}, empty)
@@ -222,7 +224,8 @@ func TestForeignOpaque(t *testing.T) {
 	}
 }
 
-// Source of the stop reasons: "Handling stop reasons" at platform.claude.com/docs.
+// TestFinish checks the mapping of stop reasons. Source: "Handling stop reasons" at
+// platform.claude.com/docs.
 func TestFinish(t *testing.T) {
 	tests := []struct {
 		stop string
@@ -244,7 +247,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A reply that holds the credential does not bring it anywhere.
+// TestCredentialInReply checks that a credential in a reply is removed.
 func TestCredentialInReply(t *testing.T) {
 	_, p := start(t, anthropic.Config{Headers: map[string]string{"X-Gateway": "gateway-key-0123456789"}}, strings.NewReplacer(
 		"Let me look.", "gateway-key-0123456789", `"Paris"`, `"gateway-key-0123456789"`, "Paris, then.", "gateway-key-0123456789").Replace(thinkingWhole))
@@ -254,7 +257,7 @@ func TestCredentialInReply(t *testing.T) {
 	}
 }
 
-// A stream that breaks off has cost what had arrived.
+// TestBrokenStreamCosts checks that a stream that breaks off is charged for the part that arrived.
 func TestBrokenStreamCosts(t *testing.T) {
 	cut := strings.Index(thinkingStream, "event: message_delta")
 	_, p := start(t, anthropic.Config{Stream: true}, thinkingStream[:cut])
@@ -265,7 +268,7 @@ func TestBrokenStreamCosts(t *testing.T) {
 	}
 }
 
-// Source: "List Models" in the API reference.
+// TestModels checks the list of models. Source: "List Models" in the API reference.
 func TestModels(t *testing.T) {
 	s, p := start(t, anthropic.Config{},
 		`{"data":[{"type":"model","id":"claude-sonnet-5-5","display_name":"Claude Sonnet 5.5","created_at":"2026-09-28T00:00:00Z"}],"has_more":true,"first_id":"claude-sonnet-5-5","last_id":"claude-sonnet-5-5"}`,

@@ -9,14 +9,13 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A fault is an error as the API describes it, in the body of a failure or in the
-// middle of a stream.
+// A fault is an error in the API's format, in the body of a failed response or within a stream.
 type fault struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// explain reads the body of a failure.
+// explain parses the body of a failed response.
 func explain(status int, _ http.Header, body []byte) wire.Fault {
 	var reply struct {
 		Error fault `json:"error"`
@@ -27,10 +26,10 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	return wire.Fault{Kind: reply.Error.kind(), Message: reply.Error.Message}
 }
 
-// kind returns what kind of failure a fault is; empty: its type is not known.
+// kind returns the kind of a fault, or "" if its type is unknown.
 //
-// Source: "Errors" at platform.claude.com/docs/en/api/errors; the words of errors of
-// the type invalid_request_error are those that users report.
+// Source: "Errors" at platform.claude.com/docs/en/api/errors. The messages of errors of type
+// invalid_request_error are those reported by users.
 func (f fault) kind() llm.ErrorKind {
 	switch f.Type {
 	case "authentication_error", "permission_error":
@@ -55,7 +54,7 @@ func (f fault) kind() llm.ErrorKind {
 	return ""
 }
 
-// invalid returns what kind of invalid request a message speaks of.
+// invalid returns the kind of an invalid request, according to its message.
 func invalid(message string) llm.ErrorKind {
 	switch {
 	case strings.Contains(message, "prompt is too long"), strings.Contains(message, "exceed context limit"), strings.Contains(message, "context window"):

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// FuzzReply reads lines as the events of a stream, and all of them as a reply. What is
-// read keeps the contract of a response, whatever it is.
+// FuzzReply parses the lines as events of a stream, and all of them as one reply. The result must
+// keep the contract of a response for any input.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"type":"message","model":"m","content":[{"type":"thinking","thinking":"a","signature":"b"},{"type":"tool_use","id":"t","name":"n","input":{}},{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":-1,"output_tokens":2}}`))
 	f.Add([]byte(`{"type":"message_start","message":{"usage":{"input_tokens":3}}}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A message is a reply, or what a stream says about it when it begins.
+// A message is a complete reply, or the message of a stream's first event.
 type message struct {
 	Type        string            `json:"type"`
 	Model       string            `json:"model"`
@@ -26,8 +26,8 @@ type stopDetails struct {
 	Explanation string `json:"explanation"`
 }
 
-// A usage is what the API counts. Tokens of the input are counted once each: read
-// from the cache, written to it, or neither.
+// A usage contains the API's token counts. Each input token is counted once: as read from the
+// cache, as written to it, or as neither.
 type usage struct {
 	Input   *int `json:"input_tokens"`
 	Created *int `json:"cache_creation_input_tokens"`
@@ -35,7 +35,7 @@ type usage struct {
 	Output  *int `json:"output_tokens"`
 }
 
-// update takes over what a later count says; its numbers are totals.
+// update applies a later usage, whose numbers are totals.
 func (u *usage) update(later usage) {
 	u.Input = cmp.Or(later.Input, u.Input)
 	u.Created = cmp.Or(later.Created, u.Created)
@@ -43,7 +43,7 @@ func (u *usage) update(later usage) {
 	u.Output = cmp.Or(later.Output, u.Output)
 }
 
-// An event is one of a stream.
+// An event is an event of a stream.
 type event struct {
 	Type    string          `json:"type"`
 	Message message         `json:"message"` // of message_start
@@ -54,7 +54,7 @@ type event struct {
 	Error   *fault          `json:"error"`
 }
 
-// A delta is what an event adds to a block of content, or to the message.
+// A delta is an addition to a content block or to the message.
 type delta struct {
 	Type        string      `json:"type"`
 	Text        string      `json:"text"`
@@ -65,7 +65,7 @@ type delta struct {
 	StopDetails stopDetails `json:"stop_details"`
 }
 
-// A content is a block of a reply.
+// A content is a content block of a reply.
 type content struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -75,20 +75,20 @@ type content struct {
 	Thinking  string          `json:"thinking"`
 	Signature string          `json:"signature"`
 
-	raw json.RawMessage // as it came; nil: it came in pieces
+	raw json.RawMessage // as received; nil if it was streamed
 
-	// What a stream adds: to the input of a tool_use, to thinking and to its signature.
+	// Streamed additions to the input of a tool_use, to thinking and to its signature.
 	arguments, thoughts, signature strings.Builder
 }
 
-// A reader makes a response of a reply, whole or in events.
+// A reader builds a response from a whole or streamed reply.
 type reader struct {
 	client *wire.Client
 	scrub  *wire.Scrubber
 	stream func(llm.Delta)
 
 	blocks      []*content
-	at          map[int]*content // of a stream, by index
+	at          map[int]*content // blocks of a stream, by index
 	text        strings.Builder
 	usage       usage
 	served      string
@@ -98,9 +98,8 @@ type reader struct {
 	ended       bool
 }
 
-// The events that say something. There are others (ping, content_block_stop), and
-// more may come: the API's versioning policy asks clients to pass over what they do
-// not know.
+// The relevant event types. There are others (ping, content_block_stop), and more may be added: the
+// API's versioning policy asks clients to ignore unknown ones.
 const (
 	messageStart = "message_start"
 	blockStart   = "content_block_start"
@@ -110,7 +109,7 @@ const (
 	failed       = "error"
 )
 
-// event reads an event of a stream, by its name or, where it has none, by its type.
+// event handles an event of a stream by its name or, if it has none, by its type.
 func (r *reader) event(name string, data []byte) error {
 	switch name {
 	case wire.Whole:
@@ -137,7 +136,7 @@ func (r *reader) event(name string, data []byte) error {
 	return nil
 }
 
-// goOn reads an event of a stream that has begun.
+// goOn handles an event after the start of the stream.
 func (r *reader) goOn(kind string, e event) error {
 	switch kind {
 	case blockStart:
@@ -154,7 +153,7 @@ func (r *reader) goOn(kind string, e event) error {
 	return nil
 }
 
-// atOnce reads a reply that came whole where a stream was asked for.
+// atOnce reads a reply that was sent whole although a stream was requested.
 func (r *reader) atOnce(data []byte) error {
 	var m message
 	if err := r.client.Decode(data, &m); err != nil {
@@ -171,7 +170,7 @@ func (r *reader) begin(m message) {
 	r.usage.update(m.Usage)
 }
 
-// open begins a block of content.
+// open begins a content block.
 func (r *reader) open(index int, raw json.RawMessage) error {
 	c, err := r.block(raw)
 	if err != nil {
@@ -190,7 +189,7 @@ func (r *reader) open(index int, raw json.RawMessage) error {
 	return nil
 }
 
-// block decodes a block and appends it to those of the reply.
+// block decodes a block and appends it to the reply.
 func (r *reader) block(raw json.RawMessage) (*content, error) {
 	c := new(content)
 	if err := r.client.DecodeEvent(raw, c); err != nil {
@@ -201,7 +200,7 @@ func (r *reader) block(raw json.RawMessage) (*content, error) {
 	return c, nil
 }
 
-// add adds to a block that has begun.
+// add applies a delta to an open block.
 func (r *reader) add(index int, d delta) error {
 	c := r.at[index]
 	if c == nil {
@@ -219,7 +218,7 @@ func (r *reader) add(index int, d delta) error {
 	return nil
 }
 
-// end ends a reply that is complete.
+// end completes the reply.
 func (r *reader) end() {
 	r.ended = true
 	r.tell(r.scrub.Rest())
@@ -228,7 +227,7 @@ func (r *reader) end() {
 	}
 }
 
-// say takes a piece of the reply's text.
+// say appends a piece of the reply's text.
 func (r *reader) say(text string) { r.tell(r.scrub.Next(text)) }
 
 func (r *reader) tell(text string) {
@@ -241,7 +240,7 @@ func (r *reader) tell(text string) {
 	}
 }
 
-// whole reads a reply that is no stream.
+// whole reads a reply that is not a stream.
 func (r *reader) whole(m message) error {
 	if m.Type == "error" || m.Error != nil {
 		return r.fail(m.Error)
@@ -266,7 +265,7 @@ func (r *reader) whole(m message) error {
 	return nil
 }
 
-// fail returns what the service says has gone wrong in the middle of a reply.
+// fail returns the error that the service reported within a reply.
 func (r *reader) fail(f *fault) error {
 	if f == nil {
 		return r.client.Fail(llm.ServerError, "an error without a word")
@@ -274,7 +273,7 @@ func (r *reader) fail(f *fault) error {
 	return r.client.Fail(cmp.Or(f.kind(), llm.ServerError), "%s", cmp.Or(f.Message, f.Type))
 }
 
-// response returns what was read of a reply that has ended.
+// response returns the response of a complete reply.
 func (r *reader) response(req llm.Request) llm.Response {
 	res := llm.Response{Text: r.text.String(), Calls: r.calls(), Served: r.client.Scrub(r.served), Finish: finish(r.stop)}
 	res.Usage, res.Estimated = r.spends(req)
@@ -302,8 +301,8 @@ func (r *reader) calls() []llm.ToolCall {
 	return r.client.Calls(calls)
 }
 
-// input returns the arguments of a call: a stream sends them in pieces, after a
-// block whose input is empty.
+// input returns the arguments of a call. A stream sends them in pieces, after a block with an empty
+// input.
 func (c *content) input() string {
 	if c.arguments.Len() > 0 {
 		return c.arguments.String()
@@ -311,7 +310,7 @@ func (c *content) input() string {
 	return cmp.Or(strings.ToValidUTF8(string(c.Input), "\uFFFD"), "{}")
 }
 
-// thinking returns a thinking block as the API wants it back.
+// thinking returns a thinking block in the form in which the API expects it back.
 func (c *content) thinking() json.RawMessage {
 	if c.raw != nil {
 		return c.raw
@@ -320,7 +319,7 @@ func (c *content) thinking() json.RawMessage {
 	return raw
 }
 
-// finish returns why a reply ended.
+// finish maps a stop reason to a Finish.
 //
 // Source: "Handling stop reasons" at platform.claude.com/docs.
 func finish(stop string) llm.Finish {
@@ -334,10 +333,10 @@ func finish(stop string) llm.Finish {
 	case "refusal":
 		return llm.FinishRefused
 	}
-	return llm.FinishOther // pause_turn, which belongs to tools of the server
+	return llm.FinishOther // pause_turn, which is for server-side tools
 }
 
-// spends returns what the reply has cost so far, and whether that is an estimate.
+// spends returns the usage of the reply so far, and whether it is an estimate.
 func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 	u = assay.Usage{
 		Calls:        1,
@@ -347,14 +346,13 @@ func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 	if r.usage.Input == nil {
 		u.InputTokens, estimated = req.InputTokens(), true
 	}
-	if r.usage.Output == nil || !r.ended { // what a stream says at its beginning is not the end of it
+	if r.usage.Output == nil || !r.ended { // the count at the start of a stream is not final
 		u.OutputTokens, estimated = max(u.OutputTokens, r.produced(req)), estimated || r.usage.Output == nil
 	}
 	return u, estimated
 }
 
-// produced returns an estimate of the tokens that have arrived: no more than the
-// service was asked for.
+// produced returns an estimate of the output tokens received, limited to the requested maximum.
 func (r *reader) produced(req llm.Request) int {
 	n := llm.EstimateTokens(r.text.String())
 	for _, c := range r.blocks {
@@ -363,7 +361,7 @@ func (r *reader) produced(req llm.Request) int {
 	return min(n, max(req.MaxTokens, 0))
 }
 
-// spent adds to an error what the reply had cost when it broke off.
+// spent adds the usage of an interrupted reply to its error.
 func (r *reader) spent(req llm.Request, err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok && r.begun {
 		e.Usage, _ = r.spends(req)

@@ -24,7 +24,7 @@ type request struct {
 	Stream       bool          `json:"stream,omitempty"`
 }
 
-// A typed is an object of which the API needs to know the type alone.
+// A typed is an object with only a type.
 type typed struct {
 	Type string `json:"type"`
 }
@@ -38,10 +38,10 @@ type tool struct {
 
 type turn struct {
 	Role    string `json:"role"`
-	Content []any  `json:"content"` // of block, and of thinking blocks as they came
+	Content []any  `json:"content"` // of block, and of thinking blocks as received
 }
 
-// A block is a piece of content that assay writes.
+// A block is a content block written by assay.
 type block struct {
 	Type string `json:"type"`
 
@@ -68,15 +68,15 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// cached marks the end of a prefix that the API may keep for the next call. Prefixes
-// are made of tools, system and messages, in this order.
+// cached marks the end of a prefix that the API may cache for the next call. A prefix consists of
+// tools, system and messages, in this order.
 var cached = &typed{Type: "ephemeral"}
 
-// mustCall is what a model is told that cannot be forced to call a tool.
+// mustCall is the instruction for models that cannot be forced to call a tool.
 const mustCall = "Answer by calling one or more of the tools, not with text."
 
-// encode returns the request as the API takes it. What of it comes and goes from call
-// to call stands behind the prefix that can be cached.
+// encode returns the request in the API's format. Parts that vary from call to call come after the
+// cacheable prefix.
 func (m *model) encode(req llm.Request) (*request, error) {
 	out := &request{Model: m.id, MaxTokens: req.MaxTokens, Stream: m.stream}
 	for _, t := range req.Tools {
@@ -94,12 +94,12 @@ func (m *model) encode(req llm.Request) (*request, error) {
 	}
 	m.choose(out, req.Choice)
 	for _, msg := range req.Messages {
-		if t := encodeTurn(msg); len(t.Content) > 0 { // the API refuses empty ones and joins neighbours of one role
+		if t := encodeTurn(msg); len(t.Content) > 0 { // the API rejects empty ones and joins neighbours of one role
 			out.Messages = append(out.Messages, t)
 		}
 	}
 	if m.can.temperature {
-		t := min(req.Temperature, 1) // the API's range ends there
+		t := min(req.Temperature, 1) // the maximum of the API
 		out.Temperature = &t
 	}
 	if m.can.thinking != "" {
@@ -116,7 +116,7 @@ func (m *model) encode(req llm.Request) (*request, error) {
 	return out, nil
 }
 
-// choose says whether tools have to be called.
+// choose sets the tool choice.
 func (m *model) choose(out *request, choice llm.ToolChoice) {
 	if len(out.Tools) == 0 {
 		return
@@ -131,7 +131,7 @@ func (m *model) choose(out *request, choice llm.ToolChoice) {
 	}
 }
 
-// demand asks for a reply that follows s.
+// demand requests a reply that follows s.
 func (m *model) demand(out *request, s llm.Schema) error {
 	if !m.can.schema {
 		out.System = append(out.System, block{Type: "text", Text: schema.InWords(s)})
@@ -140,7 +140,7 @@ func (m *model) demand(out *request, s llm.Schema) error {
 	fitted, err := schema.Fit(s.Schema, dialect)
 	if err != nil {
 		e := m.client.Fail(llm.BadRequest, "%v", err)
-		e.Usage = assay.Usage{} // nobody was asked
+		e.Usage = assay.Usage{} // nothing was sent
 		return e
 	}
 	if out.OutputConfig == nil {
@@ -150,10 +150,10 @@ func (m *model) demand(out *request, s llm.Schema) error {
 	return nil
 }
 
-// dialect is what structured outputs take of JSON schema.
+// dialect is the subset of JSON schema that structured outputs support.
 //
-// Source: "JSON Schema limitations" in the guide on structured outputs; that the rest
-// goes into the description is what Anthropic's own SDKs do.
+// Source: "JSON Schema limitations" in the guide on structured outputs. Anthropic's own SDKs also
+// move unsupported keywords into the description.
 var dialect = schema.Dialect{
 	Closed: true,
 	Rename: map[string]string{"oneOf": "anyOf"},
@@ -172,8 +172,8 @@ var dialect = schema.Dialect{
 
 var formats = []string{`"date-time"`, `"time"`, `"date"`, `"duration"`, `"email"`, `"hostname"`, `"uri"`, `"ipv4"`, `"ipv6"`, `"uuid"`}
 
-// encodeTurn returns a message as the API takes it: results before text, thinking
-// before the calls that it led to.
+// encodeTurn returns a message in the API's format: results before text, and thinking before the
+// calls that it led to.
 func encodeTurn(msg llm.Message) turn {
 	t := turn{Role: "user"}
 	for _, r := range msg.Results {
@@ -198,8 +198,8 @@ func encodeTurn(msg llm.Message) turn {
 	return t
 }
 
-// input returns arguments as the object that the API takes: those that are no object
-// stand in one, as they are.
+// input returns arguments as the JSON object that the API requires. Other arguments are wrapped in
+// an object, unchanged.
 func input(arguments string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &object) == nil && object != nil {
@@ -209,16 +209,16 @@ func input(arguments string) json.RawMessage {
 	return wrapped
 }
 
-// opaque is the form in which thinking is kept with the call that it led to.
+// opaque is the format of ToolCall.Opaque: the thinking that led to the call.
 type opaque struct {
 	Thinking []json.RawMessage `json:"anthropic_thinking"`
 }
 
-// thoughts returns the thinking blocks that belong before a call.
+// thoughts returns the thinking blocks that precede a call.
 func thoughts(text string) []any {
 	var o opaque
 	if text == "" || json.Unmarshal([]byte(text), &o) != nil {
-		return nil // another provider's
+		return nil // of another provider
 	}
 	blocks := make([]any, len(o.Thinking))
 	for i, raw := range o.Thinking {

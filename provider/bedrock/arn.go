@@ -13,7 +13,7 @@ type arn struct {
 	kind, id                   string // "knowledge-base", "ABCDEFGHIJ"
 }
 
-// parseARN reads an ARN of Bedrock's.
+// parseARN parses an ARN of Bedrock.
 func parseARN(s string) (arn, error) {
 	parts := strings.SplitN(s, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "bedrock" || parts[1] == "" {
@@ -30,8 +30,7 @@ func (a arn) String() string {
 	return fmt.Sprintf("arn:%s:bedrock:%s:%s:%s/%s", a.partition, a.region, a.account, a.kind, a.id)
 }
 
-// idOf returns the ID that a resource of a kind is called by: that of its ARN, or the
-// name itself.
+// idOf returns the ID of a resource, given its ID or ARN.
 func idOf(name, kind string) (string, error) {
 	if !strings.HasPrefix(name, "arn:") {
 		if name == "" || strings.ContainsAny(name, "*?:/ \t\n\"") {
@@ -49,7 +48,7 @@ func idOf(name, kind string) (string, error) {
 	return a.id, nil
 }
 
-// partitionOf returns the partition of AWS that a region is in.
+// partitionOf returns the AWS partition of a region.
 func partitionOf(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):

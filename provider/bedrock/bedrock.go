@@ -1,15 +1,15 @@
-// Package bedrock reaches Amazon Bedrock: language models by Converse, embedding and
-// reranking models, knowledge bases, agents, and guardrails that check whether an
-// answer is grounded. It speaks through the AWS SDK, whose credentials, regions and
-// formats are AWS's own business; no type of the SDK leaves the package.
+// Package bedrock implements access to Amazon Bedrock: language models through Converse, embedding
+// and reranking models, knowledge bases, agents, and guardrails that check whether an answer is
+// grounded. It uses the AWS SDK, which handles credentials, regions and formats. No type of the SDK
+// is part of the package's API.
 //
-// [New] makes a [Provider] and asks AWS nothing: the SDK's configuration (files,
-// environment, metadata service) is read at the first call. A call is made once; the
-// SDK's own retries are off, since package resilient retries within the budget.
+// [New] returns a [Provider] without contacting AWS: the SDK's configuration (files, environment,
+// metadata service) is read at the first call. Each call is made once; the SDK's retries are
+// disabled, since package resilient retries within the budget.
 //
-// The SDK's reading of replies is not trusted to notice everything: each exchange
-// goes through a reader of ours that bounds its bytes, leaves a server that has
-// fallen silent, refuses redirects, and knows a stream that ends inside of a frame.
+// The SDK does not detect every defect of a reply. So each exchange goes through a reader of this
+// package that limits the bytes, abandons a server that stalls, rejects redirects, and detects a
+// stream that ends within a frame.
 package bedrock
 
 import (
@@ -36,71 +36,69 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A Secret is a credential that does not show itself.
+// A Secret is a credential that is hidden when printed.
 type Secret = wire.Secret
 
-// A Config says how to reach Bedrock. The zero Config reaches it as the AWS SDK finds
-// it: region and credentials of the environment, the shared files and so on.
+// A Config configures access to Bedrock. The zero Config uses the AWS SDK's configuration: region
+// and credentials from the environment, the shared files and so on.
 type Config struct {
-	Name    string // before the slash in names of models; empty: "bedrock"
-	Region  string // empty: that of the SDK's configuration
+	Name    string // prefix of model names, before the slash; empty: "bedrock"
+	Region  string // empty: from the SDK's configuration
 	Profile string // of the shared configuration; empty: the SDK's choice
 
-	// Addresses of Bedrock's endpoints, for private ones: that of models and
-	// guardrails, that of knowledge bases and agents, and that of the control plane,
-	// which is asked for inference profiles. Empty: the first, where it is set, else
-	// AWS's for the region.
+	// Endpoints of Bedrock, for private ones: BaseURL for models and guardrails, AgentURL for
+	// knowledge bases and agents, and ControlURL for the control plane, which is queried for
+	// inference profiles. Empty: BaseURL if that is set, else AWS's endpoint for the region.
 	BaseURL    string
 	AgentURL   string
 	ControlURL string
 
-	// Credentials. Empty: the SDK's chain finds them.
+	// Credentials. If empty, the SDK's chain of providers applies.
 	AccessKeyID     string
 	SecretAccessKey Secret
 	SessionToken    Secret
-	Key             Secret // a Bedrock API key, which goes before the others; empty: AWS_BEARER_TOKEN_BEDROCK
+	Key             Secret // Bedrock API key, takes precedence; empty: AWS_BEARER_TOKEN_BEDROCK
 
-	Stream bool // replies of models are asked for as streams
+	Stream bool // request replies of models as streams
 
-	// Effort is how much a model thinks before it answers, in Bedrock's words ("low",
-	// "medium", "high"). Empty: models whose thinking is a choice do not think.
+	// Effort controls how much a model thinks before it answers, in Bedrock's terms ("low",
+	// "medium", "high"). Empty: models with optional thinking do not think.
 	Effort string
 
-	// Schemas is how models are asked for JSON that follows a schema. Empty: as is
-	// documented for the model.
+	// Schemas selects how models are asked for JSON that follows a schema. Empty: as documented for
+	// the model.
 	Schemas SchemaMode
 
-	// Models says which foundation model an ARN stands for that does not say so itself
-	// (of an application inference profile, a provisioned or an imported model). What
-	// may be asked of a model goes by it.
+	// Models maps an ARN that does not contain its foundation model (of an application inference
+	// profile, a provisioned or an imported model) to that model. The supported request features
+	// depend on it.
 	Models map[string]string
 
-	HTTP     *http.Client  // to reach Bedrock with; nil: one as the SDK's configuration says
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: according to the SDK's configuration
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Provider is Bedrock in one region, with one set of credentials. It is safe for
-// concurrent use.
+// A Provider is Bedrock in one region, with one set of credentials. It is safe for concurrent use.
 type Provider struct {
 	config Config
 
 	mu   sync.Mutex
-	open *session // nil until it is needed
+	open *session // nil until first used
 }
 
-// A session is the SDK with its configuration read.
+// A session is an SDK whose configuration has been read.
 type session struct {
 	aws     aws.Config
 	region  string
 	runtime *bedrockruntime.Client
 	agent   *bedrockagentruntime.Client
 	bearer  bearer.TokenProvider // nil: requests are signed
-	http    *http.Client         // follows no redirect: a credential must not
+	http    *http.Client         // does not follow redirects, which must not receive a credential
 }
 
-// New returns Bedrock as c says. A config that contradicts itself is ErrInvalid.
+// New returns a Provider for the configuration c. A contradictory configuration is ErrInvalid.
 func New(c Config) (*Provider, error) {
 	c.Name = cmp.Or(c.Name, "bedrock")
 	c.AgentURL = cmp.Or(c.AgentURL, c.BaseURL)
@@ -116,8 +114,8 @@ func New(c Config) (*Provider, error) {
 	return &Provider{config: c}, nil
 }
 
-// Region returns the region that the provider is in: the configured one, or that of
-// the SDK's configuration, which it reads. No region is ErrInvalid.
+// Region returns the provider's region: the configured one, or that of the SDK's configuration,
+// which it reads. A missing region is ErrInvalid.
 func (p *Provider) Region(ctx context.Context) (string, error) {
 	s, err := p.session(ctx)
 	if err != nil {
@@ -126,7 +124,7 @@ func (p *Provider) Region(ctx context.Context) (string, error) {
 	return s.region, nil
 }
 
-// session reads the SDK's configuration, the first time it is asked.
+// session returns the session, reading the SDK's configuration at the first call.
 func (p *Provider) session(ctx context.Context) (*session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,8 +164,8 @@ func (p *Provider) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// client returns the HTTP client to reach AWS with: the configured one, or one with
-// what the SDK's configuration says of proxies and certificates.
+// client returns the HTTP client: the configured one, or one with the proxies and certificates of
+// the SDK's configuration.
 func (p *Provider) client(cfg aws.Config) *http.Client {
 	var h http.Client
 	if p.config.HTTP != nil {
@@ -179,7 +177,7 @@ func (p *Provider) client(cfg aws.Config) *http.Client {
 	return &h
 }
 
-// bearerScheme is the SDK's name of requests that carry an API key.
+// bearerScheme is the SDK's name for authentication by API key.
 const bearerScheme = "httpBearerAuth"
 
 func (p *Provider) options() []func(*config.LoadOptions) error {
@@ -201,13 +199,13 @@ func (p *Provider) options() []func(*config.LoadOptions) error {
 	return options
 }
 
-// given returns the secrets that were configured.
+// given returns the configured secrets.
 func (p *Provider) given() []Secret {
 	return []Secret{p.config.SecretAccessKey, p.config.SessionToken, p.config.Key}
 }
 
-// secrets returns every credential that a request may carry, so that no reply can
-// bring one of them into an error. Without any it is an *llm.Error about name.
+// secrets returns every credential that a request may contain, so that they can be removed from
+// errors. If there are no credentials, the error is an *llm.Error about name.
 func (s *session) secrets(ctx context.Context, name string) ([]Secret, error) {
 	var secrets []Secret
 	if s.bearer != nil {
@@ -227,7 +225,7 @@ func (s *session) secrets(ctx context.Context, name string) ([]Secret, error) {
 	return append(secrets, wire.NewSecret(c.SecretAccessKey), wire.NewSecret(c.SessionToken), wire.NewSecret(c.AccessKeyID)), nil
 }
 
-// noCredentials is the error of a call that was not made for want of credentials.
+// noCredentials returns the error of a call that was not made because credentials are missing.
 func noCredentials(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask %s: %w", name, ctx.Err())
@@ -235,8 +233,7 @@ func noCredentials(ctx context.Context, name string, err error) error {
 	return &llm.Error{Model: name, Kind: llm.BadKey, Message: wire.Redact("no AWS credentials were found: " + innermost(err).Error())}
 }
 
-// innermost returns the error at the bottom of a chain: the SDK tells the same thing
-// once on each level.
+// innermost returns the last error of a chain, since the SDK repeats its message on each level.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -14,7 +14,8 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 )
 
-// A guardrail of the contract finds grounded what is, but for its fault.
+// assess returns a guardrail for the contract tests, whose grounding check is correct except for
+// its fault.
 func assess(t *testing.T, fault groundtest.Fault) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {

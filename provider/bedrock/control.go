@@ -19,12 +19,12 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// Of Bedrock's control plane three things are asked, all without a body. The SDK only
-// signs these requests: its package for the control plane has 2.7 MB of source, of which
-// nothing else would be used.
+// This file makes three requests to Bedrock's control plane, all without a body. The SDK is used
+// only to sign them: its package for the control plane has 2.7 MB of source, most of which would be
+// unused.
 
-// Models lists what the region offers for conversations: the IDs of foundation models
-// that can be called as they are, and of inference profiles. Failures are *llm.Error.
+// Models returns the models for conversations in the region: the IDs of foundation models that can
+// be called directly, and of inference profiles. Failures are *llm.Error.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	var models struct {
 		Summaries []struct {
@@ -53,11 +53,11 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// maxProfilePages is how many pages of inference profiles are asked for: each has up to
-// a thousand, and a region has hundreds.
+// maxProfilePages is the largest number of pages of inference profiles that are read. A page has up
+// to a thousand, and a region has hundreds.
 const maxProfilePages = 5
 
-// profiles lists the IDs of the inference profiles that are active.
+// profiles returns the IDs of the active inference profiles.
 func (p *Provider) profiles(ctx context.Context) ([]string, error) {
 	var ids []string
 	path := "/inference-profiles?maxResults=1000"
@@ -82,7 +82,7 @@ func (p *Provider) profiles(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// A profile is what Bedrock says of an inference profile.
+// A profile is Bedrock's description of an inference profile.
 //
 // Source: AWS, Amazon Bedrock API Reference, GetInferenceProfile.
 type profile struct {
@@ -94,17 +94,17 @@ type profile struct {
 	} `json:"models"`
 }
 
-// profile asks what an inference profile routes to.
+// profile returns the description of an inference profile.
 func (p *Provider) profile(ctx context.Context, idOrARN string) (profile, error) {
 	var out profile
 	err := p.control(ctx, "/inference-profiles/"+url.PathEscape(idOrARN), &out)
 	return out, err
 }
 
-// emptyHash is what a request without a body is signed with.
+// emptyHash is the payload hash of a request without a body.
 var emptyHash = func() string { h := sha256.Sum256(nil); return hex.EncodeToString(h[:]) }()
 
-// control asks the control plane.
+// control makes a request to the control plane.
 func (p *Provider) control(ctx context.Context, path string, out any) error {
 	name := p.config.Name
 	s, err := p.session(ctx)
@@ -138,7 +138,7 @@ func (p *Provider) control(ctx context.Context, path string, out any) error {
 	return c.JSON(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+path, nil, out)
 }
 
-// signature returns what signs a request without a body.
+// signature returns a function that signs a request without a body.
 func (s *session) signature(ctx context.Context) (func(*http.Request), error) {
 	if s.bearer != nil {
 		token, err := s.bearer.RetrieveBearerToken(ctx)
@@ -155,12 +155,12 @@ func (s *session) signature(ctx context.Context) (func(*http.Request), error) {
 }
 
 func sign(ctx context.Context, r *http.Request, c aws.Credentials, region string) {
-	// It fails for lack of a random source or of a URL alone, and then Bedrock refuses
-	// the request, which has no signature.
+	// Signing fails only without a random source or a valid URL. Bedrock then rejects the unsigned
+	// request.
 	_ = v4.NewSigner().SignHTTP(ctx, c, r, emptyHash, "bedrock", region, time.Now())
 }
 
-// domain is what the names of a region's endpoints end in.
+// domain returns the DNS suffix of a region's endpoints.
 func domain(region string) string {
 	switch partitionOf(region) {
 	case "aws-cn":
@@ -171,7 +171,7 @@ func domain(region string) string {
 	return "amazonaws.com"
 }
 
-// errorCode returns the name of the error that a reply with another status than 2xx is.
+// errorCode returns the name of the error in a reply whose status is not 2xx.
 //
 // Source: Smithy, "AWS restJson1 protocol", operation error serialization.
 func errorCode(h http.Header, body []byte) string {

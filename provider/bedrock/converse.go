@@ -19,20 +19,19 @@ import (
 	"github.com/assay-rag/assay/provider/internal/schema"
 )
 
-// Model returns a language model by its ID ("amazon.nova-lite-v1:0"), the ID of an
-// inference profile ("eu.amazon.nova-lite-v1:0") or an ARN. Whether Bedrock has it
-// shows when it is asked.
+// Model returns a language model by its ID ("amazon.nova-lite-v1:0"), the ID of an inference
+// profile ("eu.amazon.nova-lite-v1:0") or an ARN. A model that does not exist is detected at the
+// first call.
 //
-// Bedrock takes no request without text: where a message has none, and no calls or
-// results either, it is sent as "(no text)". Arguments of a call that are no JSON
-// object are sent as the one member "arguments" of one.
+// Bedrock rejects messages without text. A message without text, calls and results is sent as "(no
+// text)". Arguments of a call that are no JSON object are sent as the member "arguments" of one.
 func (p *Provider) Model(name string) llm.Model {
 	return &model{provider: p, id: name, name: p.config.Name + "/" + name, family: p.familyOf(name)}
 }
 
 type model struct {
 	provider *Provider
-	id       string // or ARN, as Bedrock is told it
+	id       string // or ARN
 	name     string
 	family   family
 }
@@ -66,28 +65,28 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	return r.response(), nil
 }
 
-// An input is what Converse and ConverseStream are asked alike.
+// An input contains the common parameters of Converse and ConverseStream.
 type input struct {
 	messages   []types.Message
 	system     []types.SystemContentBlock
 	inference  *types.InferenceConfiguration
 	tools      *types.ToolConfiguration
 	output     *types.OutputConfig
-	more       document.Interface // fields of the model's own
-	schemaTool string             // the tool that stands for a schema; empty: none does
+	more       document.Interface // model-specific fields
+	schemaTool string             // the tool that represents a schema; empty: none
 }
 
-// minCached is how many tokens a system text needs for a cache point: with fewer, no
-// model keeps them.
+// minCached is the smallest system text, in tokens, that gets a cache point. No model caches a
+// smaller one.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Prompt caching for faster model inference",
-// the minimum number of tokens per cache checkpoint.
+// Source: AWS, Amazon Bedrock User Guide, "Prompt caching for faster model inference", the minimum
+// number of tokens per cache checkpoint.
 const minCached = 1024
 
 func (m *model) input(req llm.Request) (input, error) {
 	in := input{inference: &types.InferenceConfiguration{MaxTokens: aws.Int32(int32(min(req.MaxTokens, 1<<31-1)))}}
 	if m.family.temperature {
-		in.inference.Temperature = aws.Float32(float32(min(req.Temperature, 1))) // Bedrock takes [0, 1]
+		in.inference.Temperature = aws.Float32(float32(min(req.Temperature, 1))) // Bedrock accepts [0, 1]
 	}
 	system := req.System
 	if err := m.asTools(&in, req); err != nil {
@@ -113,11 +112,11 @@ func (m *model) input(req llm.Request) (input, error) {
 	return in, m.asMessages(&in, req)
 }
 
-// think asks for the configured effort, or, without one, for as little thinking as the
-// model can do: it counts as output.
+// think requests the configured effort or, without one, the least thinking that the model supports,
+// since thinking counts as output.
 //
-// Sources: AWS, Amazon Bedrock API Reference, OutputConfig; Amazon Nova User Guide,
-// "Extended thinking" of Nova 2; Anthropic, "Troubleshooting thinking".
+// Sources: AWS, Amazon Bedrock API Reference, OutputConfig; Amazon Nova User Guide, "Extended
+// thinking" of Nova 2; Anthropic, "Troubleshooting thinking".
 func (m *model) think(in *input) {
 	effort := m.provider.config.Effort
 	if effort == "none" {
@@ -139,12 +138,11 @@ func (m *model) think(in *input) {
 	in.output.Effort = &effort
 }
 
-// asSchema asks for the request's schema, and returns what of it has to be said in
-// words.
+// asSchema adds the request's schema. It returns the part that must be expressed in words.
 func (m *model) asSchema(in *input, req llm.Request) (words string, err error) {
 	mode := m.family.schemas
 	if mode == SchemaTool && in.tools != nil {
-		mode = SchemaWords // the model has to be free to call the others
+		mode = SchemaWords // the model must be free to call the other tools
 	}
 	switch mode {
 	case SchemaFormat:
@@ -180,10 +178,10 @@ func (m *model) asSchema(in *input, req llm.Request) (words string, err error) {
 	return schema.InWords(*req.Schema), nil
 }
 
-// dialect is what of JSON schema Bedrock's structured output takes.
+// dialect is the subset of JSON schema that Bedrock's structured output supports.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Get validated JSON results from models",
-// supported and unsupported features of JSON Schema Draft 2020-12.
+// Source: AWS, Amazon Bedrock User Guide, "Get validated JSON results from models", supported and
+// unsupported features of JSON Schema Draft 2020-12.
 var dialect = schema.Dialect{
 	Keep: func(keyword string, value json.RawMessage) bool {
 		switch keyword {
@@ -198,8 +196,8 @@ var dialect = schema.Dialect{
 	Closed: true,
 }
 
-// asTools tells the tools. Bedrock has no word for "call none": they are left out
-// then, unless the conversation has calls, which Bedrock refuses without their tools.
+// asTools adds the tools. Bedrock has no tool choice "none", so tools are omitted in that case,
+// unless the conversation contains calls, which Bedrock rejects without their tools.
 func (m *model) asTools(in *input, req llm.Request) error {
 	tools := req.Tools
 	if req.Choice == llm.ToolsNone {
@@ -227,7 +225,7 @@ func (m *model) asTools(in *input, req llm.Request) error {
 		}
 		in.tools.Tools = append(in.tools.Tools, &types.ToolMemberToolSpec{Value: spec})
 	}
-	// A cache point behind the system text holds the tools, too: they come before it.
+	// A cache point after the system text also covers the tools, which precede it.
 	if m.family.cacheTools && req.System == "" && req.InputTokens() >= minCached {
 		in.tools.Tools = append(in.tools.Tools, &types.ToolMemberCachePoint{Value: types.CachePointBlock{Type: types.CachePointTypeDefault}})
 	}
@@ -237,8 +235,7 @@ func (m *model) asTools(in *input, req llm.Request) error {
 	return nil
 }
 
-// usedTools returns the tools that a conversation has called, as far as they are
-// known from that.
+// usedTools returns the tools called in a conversation, as far as the calls describe them.
 func usedTools(req llm.Request) []llm.Tool {
 	var tools []llm.Tool
 	seen := map[string]bool{}
@@ -253,8 +250,8 @@ func usedTools(req llm.Request) []llm.Tool {
 	return tools
 }
 
-// asMessages tells the conversation. Bedrock wants speakers to alternate: messages of
-// one speaker in a row become one.
+// asMessages adds the conversation. Bedrock requires alternating speakers, so consecutive messages
+// of one speaker are joined.
 func (m *model) asMessages(in *input, req llm.Request) error {
 	for _, msg := range req.Messages {
 		content, err := m.content(msg)
@@ -274,8 +271,7 @@ func (m *model) asMessages(in *input, req llm.Request) error {
 	return nil
 }
 
-// content returns the blocks of a message: what the model thought before its calls,
-// results, text, calls.
+// content returns the blocks of a message: thoughts before its calls, results, text, calls.
 func (m *model) content(msg llm.Message) ([]types.ContentBlock, error) {
 	blocks := thoughts(msg.Calls)
 	for _, res := range msg.Results {
@@ -309,10 +305,10 @@ func (m *model) content(msg llm.Message) ([]types.ContentBlock, error) {
 	return blocks, nil
 }
 
-// noText stands where Bedrock wants text and there is none.
+// noText is the text that is sent if Bedrock requires one and there is none.
 const noText = "(no text)"
 
-// converse makes the call and reads its reply as one.
+// converse makes the call and reads its whole reply.
 func (m *model) converse(x *exchange, in input, r *reading, stream func(llm.Delta)) error {
 	out, err := x.session.runtime.Converse(x.ctx, &bedrockruntime.ConverseInput{
 		ModelId: &m.id, Messages: in.messages, System: in.system, InferenceConfig: in.inference,
@@ -338,8 +334,8 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 		ToolConfig: in.tools, OutputConfig: in.output, AdditionalModelRequestFields: in.more,
 	}, func(o *bedrockruntime.Options) {
 		o.HTTPClient = x
-		// One for each call, since it holds the decoder of events, which is not made for
-		// streams at the same time (a data race in smithy-go 1.28.8).
+		// One per call, since it contains the event decoder, which does not support concurrent
+		// streams (a data race in smithy-go 1.28.8).
 		o.Protocol = restjson1.New(schemas.AmazonBedrockFrontendService)
 	})
 	if err != nil {
@@ -348,7 +344,7 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
 	for event := range events.Events() {
-		if x.parent.Err() != nil { // what arrived before the call's end but was not asked for
+		if x.parent.Err() != nil { // text may arrive after the call was cancelled
 			break
 		}
 		text := r.event(event)
@@ -374,34 +370,32 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 	}
 }
 
-// errCut is the end of a stream before the reply's end.
+// errCut reports a stream that ended before the reply's end.
 var errCut = fmt.Errorf("the reply ends before its end")
 
-// failedReading reports whether something is known of why a reply was not read to
-// its end.
+// failedReading reports whether the reason for an incomplete reply is known.
 func (x *exchange) failedReading() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.broken != nil || x.ctx.Err() != nil
 }
 
-// closeStream closes an event stream and waits for the goroutines that the SDK reads
-// it with.
+// closeStream closes an event stream and waits for the SDK's goroutines that read it.
 func closeStream(stream interface{ Close() error }, reader any) {
 	_ = stream.Close()
 	if r, ok := reader.(interface{ Closed() <-chan struct{} }); ok {
 		select {
 		case <-r.Closed():
-		case <-time.After(time.Second): // it has closed its connection: nothing can hold it
+		case <-time.After(time.Second): // its connection is closed, so nothing can block it
 		}
 	}
 }
 
-// explain says in words that a region does not have a model, or has it in an
-// inference profile only.
+// explain returns a message for a model that the region does not have, or has only in an inference
+// profile.
 //
-// Source: AWS, "Troubleshooting Amazon Bedrock API Error Codes"; the words of
-// ValidationException and AccessDeniedException, as Bedrock's users report them.
+// Source: AWS, "Troubleshooting Amazon Bedrock API Error Codes"; the messages of
+// ValidationException and AccessDeniedException as reported by users of Bedrock.
 func (m *model) explain(code, message string) (llm.ErrorKind, string) {
 	return explainModel(m.id, m.provider.knownRegion(), code, message)
 }
@@ -428,8 +422,7 @@ func explainModel(id, region, code, message string) (llm.ErrorKind, string) {
 	return "", ""
 }
 
-// suggestion returns the inference profile that a model of a region is most likely
-// served through.
+// suggestion returns the inference profile that most likely serves a model in a region.
 func suggestion(id, region string) string {
 	if strings.HasPrefix(id, "arn:") {
 		id = id[strings.LastIndexByte(id, '/')+1:]
@@ -446,8 +439,7 @@ func suggestion(id, region string) string {
 	return area + "." + id
 }
 
-// knownRegion returns the region that calls are made in, once one was; before, the
-// configured one.
+// knownRegion returns the region of calls after the first call, and the configured region before.
 func (p *Provider) knownRegion() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

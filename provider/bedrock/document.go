@@ -10,7 +10,7 @@ import (
 	smithydocument "github.com/aws/smithy-go/document"
 )
 
-// fromJSON returns a JSON object as the SDK wants it. Numbers keep their digits.
+// fromJSON returns a JSON object in the SDK's form. Numbers keep their digits.
 func fromJSON(text []byte) (document.Interface, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -24,7 +24,7 @@ func fromJSON(text []byte) (document.Interface, error) {
 	return document.NewLazyDocument(numbers(object)), nil
 }
 
-// arguments returns those of a call, which need not be JSON.
+// arguments returns the arguments of a call, which need not be JSON.
 func arguments(text string) document.Interface {
 	if text == "" {
 		return document.NewLazyDocument(map[string]any{})
@@ -35,8 +35,7 @@ func arguments(text string) document.Interface {
 	return document.NewLazyDocument(map[string]any{"arguments": text})
 }
 
-// numbers makes the SDK's numbers of those of encoding/json, which the SDK would take
-// for strings.
+// numbers converts numbers of encoding/json to the SDK's, which would treat them as strings.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -53,7 +52,7 @@ func numbers(v any) any {
 	return v
 }
 
-// toJSON returns a document of a reply as JSON; one that is missing is an empty object.
+// toJSON returns a document of a reply as JSON, and {} for a missing one.
 func toJSON(d smithydocument.Marshaler) (string, error) {
 	if d == nil {
 		return "{}", nil

@@ -18,22 +18,22 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// pipeline is the version of how passages become documents. It is a part of their
+// pipeline is the version of the conversion of passages to documents. It is part of the documents'
 // versions.
 const pipeline = "bedrock/1"
 
-// Metadata keys of Bedrock's own.
+// Bedrock's own metadata keys.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Query a knowledge base and retrieve data",
-// metadata of the response.
+// Source: AWS, Amazon Bedrock User Guide, "Query a knowledge base and retrieve data", metadata of
+// the response.
 const (
 	metaSource = "x-amz-bedrock-kb-source-uri"
 	metaPage   = "x-amz-bedrock-kb-document-page-number"
 	metaChunk  = "x-amz-bedrock-kb-chunk-id"
 )
 
-// document returns a retrieved passage as a document version, and its page; a passage
-// without text is one without text.
+// document returns a retrieved passage as a document version, and its page. The document of a
+// passage without text has no text.
 func (k *Retriever) document(content *types.RetrievalResultContent, location *types.RetrievalResultLocation, raw map[string]document.Interface) (assay.Document, int) {
 	text := textOf(content)
 	meta := metadataOf(raw)
@@ -46,7 +46,7 @@ func (k *Retriever) document(content *types.RetrievalResultContent, location *ty
 	}
 	if d.URI == "" {
 		d.URI = "bedrock:" + k.id + "/" + meta[metaChunk].String
-		if meta[metaChunk].String == "" { // two passages are two documents all the same
+		if meta[metaChunk].String == "" { // otherwise two passages would be one document
 			d.URI, d.Title = d.URI+hashOf(text), k.id
 		}
 	}
@@ -63,13 +63,13 @@ func (k *Retriever) document(content *types.RetrievalResultContent, location *ty
 	return d, page
 }
 
-// hashOf returns what tells a text from others.
+// hashOf returns a hash that identifies a text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// textOf returns the text of a passage; a row of a table as "column: value" lines.
+// textOf returns the text of a passage. A table row is returned as "column: value" lines.
 func textOf(c *types.RetrievalResultContent) string {
 	if c == nil {
 		return ""
@@ -85,7 +85,7 @@ func textOf(c *types.RetrievalResultContent) string {
 	return strings.TrimSpace(visible.Text(strings.ReplaceAll(text, "\r\n", "\n")))
 }
 
-// uriOf returns where a passage is from; empty: Bedrock does not say.
+// uriOf returns the source of a passage, or "" if Bedrock does not report it.
 func uriOf(l *types.RetrievalResultLocation) string {
 	if l == nil {
 		return ""
@@ -111,8 +111,7 @@ func uriOf(l *types.RetrievalResultLocation) string {
 	return ""
 }
 
-// metadataOf returns what of Bedrock's metadata assay has a kind for. Values of other
-// kinds are left out.
+// metadataOf converts Bedrock's metadata. It drops values of kinds that assay does not have.
 func metadataOf(raw map[string]document.Interface) assay.Metadata {
 	meta := assay.Metadata{}
 	for key, doc := range raw {
@@ -131,7 +130,7 @@ func metadataOf(raw map[string]document.Interface) assay.Metadata {
 	return meta
 }
 
-// keep remembers a document, in place of the one retrieved longest ago.
+// keep stores a document. If the store is full, it replaces the oldest one.
 func (k *Retriever) keep(d assay.Document) {
 	key := d.ID + "/" + d.Version
 	k.mu.Lock()
@@ -157,8 +156,8 @@ func (k *Retriever) keep(d assay.Document) {
 	delete(k.acls, id)
 }
 
-// ACL returns who may see a document, by what the knowledge base said of it last;
-// assay.ErrNotFound if it is not one of those kept.
+// ACL returns the ACL of a document according to the latest retrieval. It returns assay.ErrNotFound
+// if the document is not kept.
 func (k *Retriever) ACL(_ context.Context, id string) (assay.ACL, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,8 +168,8 @@ func (k *Retriever) ACL(_ context.Context, id string) (assay.ACL, error) {
 	return acl, nil
 }
 
-// Version returns a document version that was retrieved; assay.ErrNotFound if it is not
-// one of those kept.
+// Version returns a retrieved document version. It returns assay.ErrNotFound if the version is not
+// kept.
 func (k *Retriever) Version(_ context.Context, id, version string) (assay.Document, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

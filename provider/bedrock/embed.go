@@ -19,16 +19,14 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// atOnce is how many requests of one call are under way at a time: Titan takes one text
-// in a request.
+// atOnce is the number of concurrent requests of one call. Titan accepts one text in a request.
 const atOnce = 4
 
 // Embedder returns an embedding model by its ID or ARN: one of Titan Text Embeddings
-// ("amazon.titan-embed-text-v2:0") or Cohere Embed ("cohere.embed-multilingual-v3").
-// dimensions is for models that let one choose; 0: their own number. Another model is
-// ErrInvalid.
+// ("amazon.titan-embed-text-v2:0") or Cohere Embed ("cohere.embed-multilingual-v3"). dimensions
+// applies to models with a choice; 0 selects the model's default. Any other model is ErrInvalid.
 //
-// Bedrock refuses a text that is too long, which is a *llm.TooLongError.
+// Bedrock rejects a text that is too long, which is returned as an *llm.TooLongError.
 func (p *Provider) Embedder(model string, dimensions int) (llm.Embedder, error) {
 	name, foundation := p.config.Name+"/"+model, p.foundation(model)
 	if dimensions < 0 || dimensions > assay.MaxDimensions {
@@ -54,7 +52,7 @@ func (p *Provider) Embedder(model string, dimensions int) (llm.Embedder, error) 
 	return e, nil
 }
 
-// An embedder makes the requests of a call side by side.
+// An embedder makes the requests of a call concurrently.
 type embedder struct{ *batch.Embedder }
 
 // Embed implements llm.Embedder.
@@ -83,7 +81,7 @@ func (e *embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]
 			break
 		}
 	}
-	for i := range failed { // the first text that is too long, by its place in the call
+	for i := range failed { // the first text that is too long, by its index in the call
 		if long, ok := errors.AsType[*llm.TooLongError](failed[i]); ok && errors.Is(err, failed[i]) {
 			return all, &llm.TooLongError{Model: long.Model, Text: i*e.Most + long.Text, Tokens: long.Tokens, Limit: long.Limit}
 		}
@@ -91,16 +89,16 @@ func (e *embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]
 	return all, err
 }
 
-// A fetcher is how a family of embedding models is asked.
+// A fetcher implements the format of a family of embedding models.
 type fetcher struct {
 	request func(p llm.Purpose, texts []string) any
 	rows    func(c *wire.Client, body []byte) (rows []batch.Row, tokens int, err error)
 }
 
-// titan is the format of Titan Text Embeddings.
+// titan implements the format of Titan Text Embeddings.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Embeddings G1 - Text" and
-// "Amazon Titan Text Embeddings V2", request and response.
+// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Embeddings G1 - Text" and "Amazon Titan
+// Text Embeddings V2", request and response.
 func titan(model string, dimensions int) fetcher {
 	return fetcher{
 		request: func(_ llm.Purpose, texts []string) any {
@@ -124,7 +122,7 @@ func titan(model string, dimensions int) fetcher {
 	}
 }
 
-// cohere is the format of Cohere Embed.
+// cohere implements the format of Cohere Embed.
 //
 // Source: AWS, Amazon Bedrock User Guide, "Cohere Embed models", request and response.
 func cohere(model string, dimensions int) fetcher {
@@ -155,7 +153,7 @@ func cohere(model string, dimensions int) fetcher {
 	}
 }
 
-// invoke makes a request of an embedding model.
+// invoke makes one request to an embedding model.
 func (p *Provider) invoke(ctx context.Context, name, model string, f fetcher, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
 	x, err := p.exchange(ctx, name)
 	if err != nil {

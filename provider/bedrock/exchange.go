@@ -21,20 +21,20 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// errSilent ends a call whose server has sent nothing for too long.
+// errSilent ends a call whose server has stalled.
 var errSilent = errors.New("no reply for too long")
 
-// drain is how long the end of a stream is waited for after the reply's end, so that
-// its connection can be used again.
+// drain is how long to wait for the end of a stream after the end of the reply, so that its
+// connection can be reused.
 const drain = 50 * time.Millisecond
 
-// An exchange is one call as it goes over the wire. It is the HTTP client that the
-// SDK makes the call with, and knows afterwards what went wrong.
+// An exchange is one call on the wire. It is the HTTP client with which the SDK makes the call, and
+// records the cause of a failure.
 type exchange struct {
-	name    string // whom errors speak of
+	name    string // the model or service, for errors
 	session *session
 	client  *http.Client
-	errors  wire.Client // makes errors; it makes no call
+	errors  wire.Client // builds errors; makes no call
 	parent  context.Context
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -42,18 +42,18 @@ type exchange struct {
 	timer   *time.Timer
 
 	mu      sync.Mutex
-	status  int         // of the reply; 0: there was none
+	status  int         // of the reply; 0 if there was none
 	header  http.Header // of the reply
 	refusal []byte      // the beginning of a reply whose status is not 2xx
 	left    int64       // bytes of the reply that may still be read
 	sent    error       // why there is no reply
-	broken  error       // why the reply could not be read to its end
+	broken  error       // why the reply could not be read completely
 }
 
-// maxErrorBytes is how much is read of a reply that is an error.
+// maxErrorBytes is the number of bytes read of an error reply.
 const maxErrorBytes = 64 << 10
 
-// exchange begins a call that name makes. Its end has to be called.
+// exchange begins a call by name. The caller must call end.
 func (p *Provider) exchange(ctx context.Context, name string) (*exchange, error) {
 	s, err := p.session(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *Provider) exchange(ctx context.Context, name string) (*exchange, error)
 	return x, nil
 }
 
-// end lets go of everything that the call holds.
+// end releases the resources of the call.
 func (x *exchange) end() {
 	x.timer.Stop()
 	x.cancel(nil)
@@ -97,7 +97,7 @@ func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 	x.timer.Reset(x.idle)
 	x.status, x.header = res.StatusCode, res.Header
 	if res.StatusCode/100 != 2 {
-		// What can be read of it will do: it is for people.
+		// A truncated body is sufficient for an error message.
 		x.refusal, _ = io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
 		_ = res.Body.Close()
 		res.Body = io.NopCloser(bytes.NewReader(x.refusal))
@@ -111,10 +111,9 @@ func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// ownBody returns r with a body that nobody else closes. The SDK closes its own once
-// the reply has begun; where net/http has not yet noticed that all of it is sent, it
-// breaks the connection off, in the middle of the reply (measured: one in 400 streams
-// of a server on loopback).
+// ownBody returns r with a body that only net/http closes. The SDK closes its own once the reply
+// has begun. If net/http has not yet noticed that all of it is sent, it then breaks the connection
+// in the middle of the reply (measured: one in 400 streams of a server on loopback).
 func ownBody(r *http.Request) (*http.Request, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, nil
@@ -127,15 +126,14 @@ func ownBody(r *http.Request) (*http.Request, error) {
 	own.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	own.Body, _ = own.GetBody()
 	own.ContentLength = int64(len(data))
-	// Without a value it is not sent, but net/http may then send the request again where
-	// a connection that was kept turns out to be dead before the reply.
+	// The header is not sent without a value. It allows net/http to repeat the request if a reused
+	// connection turns out to be dead before the reply.
 	own.Header = r.Header.Clone()
 	own.Header["Idempotency-Key"] = nil
 	return &own, nil
 }
 
-// ended says that the reply has had its end: what still comes is waited for shortly,
-// and may break.
+// ended marks the end of the reply. Further data is awaited only briefly, and may break off.
 func (x *exchange) ended() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,12 +141,11 @@ func (x *exchange) ended() {
 	x.timer.Reset(drain)
 }
 
-// A body is the body of a reply, read up to a limit by somebody who waits only so
-// long for each piece.
+// A body is the body of a reply with a size limit and an idle timeout.
 type body struct {
 	io.ReadCloser
 	x      *exchange
-	frames *frames // nil: it is no event stream
+	frames *frames // nil if it is no event stream
 }
 
 var errTooLarge = errors.New("the reply is larger than a reply may be")
@@ -183,15 +180,15 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Frames follows the framing of an event stream. The SDK takes the end of a stream
-// inside of a frame's payload for an end like any other.
+// frames tracks the framing of an event stream. The SDK does not detect a stream that ends within a
+// frame's payload.
 //
-// Source: AWS, "Event stream encoding": a frame begins with its length, four bytes,
-// most significant first, that counts all of the frame.
+// Source: AWS, "Event stream encoding": a frame begins with its total length, four bytes in
+// big-endian order.
 type frames struct {
 	length [4]byte
-	have   int   // bytes of length
-	left   int64 // of the frame, behind its length
+	have   int   // bytes of length read so far
+	left   int64 // bytes left of the frame after its length
 }
 
 func (f *frames) pass(p []byte) {
@@ -213,12 +210,12 @@ func (f *frames) pass(p []byte) {
 	}
 }
 
-// inside reports whether a frame has begun and not ended.
+// inside reports whether the stream is within a frame.
 func (f *frames) inside() bool { return f.left > 0 || f.have > 0 }
 
-// fail returns the error of a call that ended in err: the context's, wrapped, when
-// that has ended, else an *llm.Error. explain may say more of an error that the
-// service has answered with; nil: it does not.
+// fail returns the error of a call that failed with err: the wrapped context error if the context
+// has ended, else an *llm.Error. explain, which may be nil, refines an error returned by the
+// service.
 func (x *exchange) fail(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
 	if x.parent.Err() != nil {
 		return fmt.Errorf("ask %s: %w", x.name, x.parent.Err())
@@ -249,7 +246,7 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 	return x.failed(llm.BadReply, innermost(err).Error())
 }
 
-// failed returns an error about this call, with what is known of the reply.
+// failed returns an error about this call, with the status of the reply.
 func (x *exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
 	e := x.errors.Fail(kind, "%s", message)
 	if x.status/100 != 2 {
@@ -258,7 +255,7 @@ func (x *exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
 	return e
 }
 
-// unsent returns the error of a request that got no reply.
+// unsent returns the error of a request without a reply.
 func (x *exchange) unsent(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL
@@ -270,7 +267,7 @@ func (x *exchange) unsent(err error) error {
 	return x.failed(llm.Unreachable, err.Error())
 }
 
-// unread returns the error of a reply that could not be read to its end.
+// unread returns the error of a reply that could not be read completely.
 func (x *exchange) unread(err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return x.failed(llm.TimedOut, err.Error())
@@ -278,10 +275,9 @@ func (x *exchange) unread(err error) error {
 	return x.failed(llm.BrokeOff, err.Error())
 }
 
-// refused returns the error that the service has answered with, be it instead of a
-// reply or as a part of a stream.
+// refused returns the error reported by the service, either instead of a reply or within a stream.
 func (x *exchange) refused(code, message string, explain func(code, message string) (llm.ErrorKind, string)) error {
-	if code != "" { // in streams it begins with a small letter
+	if code != "" { // lower case in streams
 		code = strings.ToUpper(code[:1]) + code[1:]
 	}
 	kind, known := kinds[code]
@@ -310,11 +306,11 @@ func (x *exchange) refused(code, message string, explain func(code, message stri
 	return e
 }
 
-// kinds are the kinds of the errors of Bedrock and of AWS's front door.
+// kinds maps the errors of Bedrock and of AWS's front door.
 //
-// Sources: AWS, Amazon Bedrock API Reference, the errors of Converse, ConverseStream,
-// InvokeModel, ApplyGuardrail, Retrieve, RetrieveAndGenerate, InvokeAgent and Rerank;
-// "Troubleshooting Amazon Bedrock API Error Codes"; "Common Errors".
+// Sources: AWS, Amazon Bedrock API Reference, the errors of Converse, ConverseStream, InvokeModel,
+// ApplyGuardrail, Retrieve, RetrieveAndGenerate, InvokeAgent and Rerank; "Troubleshooting Amazon
+// Bedrock API Error Codes"; "Common Errors".
 var kinds = map[string]llm.ErrorKind{
 	"ThrottlingException":           llm.RateLimited,
 	"TooManyRequestsException":      llm.RateLimited,
@@ -346,10 +342,10 @@ var kinds = map[string]llm.ErrorKind{
 	"OptInRequired":                 llm.BadKey,
 }
 
-// tooLong reports whether a refusal is about the length of the request.
+// tooLong reports whether an error message is about the length of the request.
 //
-// Sources: the words of Bedrock's ValidationException and of the models behind it, as
-// their users report them.
+// Sources: the messages of Bedrock's ValidationException and of the models behind it, as reported
+// by users.
 func tooLong(message string) bool {
 	m := strings.ToLower(message)
 	for _, words := range []string{"input is too long", "prompt is too long", "too many input tokens", "too many tokens", "expected maxlength", "exceeds the maximum length", "context window", "context length", "exceed context limit", "maximum context"} {

@@ -8,37 +8,36 @@ import (
 	"sync"
 )
 
-// A SchemaMode is a way to ask a model for JSON that follows a schema.
+// A SchemaMode is a way to request JSON that follows a schema.
 type SchemaMode string
 
 // The modes.
 const (
-	SchemaFormat SchemaMode = "format" // Bedrock's structured output: the model's text is bound to the schema
-	SchemaTool   SchemaMode = "tool"   // the model is made to call a tool whose parameters are the schema
-	SchemaWords  SchemaMode = "words"  // the model is asked for it
+	SchemaFormat SchemaMode = "format" // Bedrock's structured output: generation is constrained by the schema
+	SchemaTool   SchemaMode = "tool"   // a forced call of a tool whose parameters are the schema
+	SchemaWords  SchemaMode = "words"  // an instruction
 )
 
-// A family is what may be asked of a model. What it does not take is refused by
-// Bedrock with an error, so that it has to be known beforehand.
+// A family lists the request features that a model supports. Bedrock rejects a request with an
+// unsupported feature, so they must be known beforehand.
 type family struct {
 	schemas     SchemaMode
-	forced      bool // tool choices "any" and "tool" are taken
-	cacheSystem bool // a cache point behind the system text is
-	cacheTools  bool // a cache point behind the tools is
+	forced      bool // tool choices "any" and "tool" are supported
+	cacheSystem bool // so is a cache point after the system text
+	cacheTools  bool // so is a cache point after the tools
 	temperature bool
-	status      bool   // the status of a tool's result is
-	thinking    string // the type of thinking to ask Claude for; empty: nothing is said
-	effort      string // what a model whose thinking cannot be switched off is asked for
-	nova        bool   // effort is asked for as Nova wants it
+	status      bool   // so is the status of a tool's result
+	thinking    string // the type of thinking to request of Claude; empty: none
+	effort      string // effort for a model that cannot switch off thinking
+	nova        bool   // effort is requested in Nova's form
 }
 
-// familyOf returns what may be asked of a model, which is named by its ID or ARN.
+// familyOf returns the family of a model, given its ID or ARN.
 //
-// Sources, as of November 2026: AWS, Amazon Bedrock User Guide, "Get validated JSON
-// results from models" and "Claude structured outputs" (which models have
-// outputConfig.textFormat), "Prompt caching for faster model inference" (which have
-// cache points, and where); API reference of ToolChoice (which can be made to call a
-// tool) and ToolResultBlock (which take a status).
+// Sources, as of November 2026: AWS, Amazon Bedrock User Guide, "Get validated JSON results from
+// models" and "Claude structured outputs" (models with outputConfig.textFormat), "Prompt caching
+// for faster model inference" (models with cache points, and their positions); API reference of
+// ToolChoice (models with forced tool calls) and ToolResultBlock (models with a status).
 func (p *Provider) familyOf(model string) family {
 	f := foundationFamily(p.foundation(model))
 	if p.config.Schemas != "" {
@@ -64,17 +63,17 @@ func foundationFamily(id string) family {
 	return family{schemas: SchemaWords, temperature: true}
 }
 
-// claudeVersion finds a Claude's line and version in its ID: claude-3-5-haiku-20241022,
+// claudeVersion matches a Claude's line and version in its ID: claude-3-5-haiku-20241022,
 // claude-opus-4-20250514, claude-sonnet-4-5-20250929.
 var claudeVersion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`claude-(?:([a-z]+)-)?v?(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
 })
 
-// claude returns what may be asked of a Claude. One that is not known here is taken for
-// a newer one, which takes less.
+// claude returns the family of a Claude. An unknown one is treated as a newer one, which supports
+// less.
 //
-// Source: Anthropic, the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5,
-// and "Troubleshooting thinking", support by model.
+// Source: Anthropic, the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5, and
+// "Troubleshooting thinking", support by model.
 func claude(id string) family {
 	found := claudeVersion().FindStringSubmatch(id)
 	if found == nil {
@@ -83,7 +82,7 @@ func claude(id string) family {
 	major, _ := strconv.Atoi(found[2])
 	minor, _ := strconv.Atoi(found[3])
 	line, v := found[1], 100*major+minor
-	always := line == "fable" || line == "mythos" // they cannot but think
+	always := line == "fable" || line == "mythos" // they cannot switch off thinking
 	f := family{
 		schemas: SchemaTool, temperature: v < 407, status: v >= 300,
 		forced:      v >= 300 && v <= 500 && !always || line == "haiku" && v <= 505,
@@ -107,8 +106,8 @@ func claude(id string) family {
 	return f
 }
 
-// foundation returns the ID of the foundation model behind an ID or ARN, as far as
-// that says it: "anthropic.claude-haiku-4-5-20251001-v1:0" of
+// foundation returns the ID of the foundation model in an ID or ARN, if it contains one:
+// "anthropic.claude-haiku-4-5-20251001-v1:0" for
 // "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-haiku-4-5-20251001-v1:0".
 func (p *Provider) foundation(model string) string {
 	if id, ok := p.config.Models[model]; ok {
@@ -123,14 +122,14 @@ func (p *Provider) foundation(model string) string {
 	return model
 }
 
-// geographies are the prefixes of IDs of inference profiles: where they route to.
+// geographies are the prefixes of IDs of inference profiles, which give the regions that they route
+// to.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Supported Regions and models for inference
-// profiles".
+// Source: AWS, Amazon Bedrock User Guide, "Supported Regions and models for inference profiles".
 var geographies = []string{"us", "us-gov", "eu", "apac", "jp", "au", "ca", "global"}
 
-// geography returns where the inference profile of this ID routes to; empty: it is
-// none that AWS defines.
+// geography returns the geography of an inference profile, or "" if the ID is not one of AWS's
+// profiles.
 func geography(id string) string {
 	before, after, ok := strings.Cut(id, ".")
 	if !ok || !strings.Contains(after, ".") {

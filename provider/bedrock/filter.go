@@ -10,25 +10,24 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A filter of Bedrock's is one of assay's without "not", and with at least two parts
-// in andAll and orAll. What Bedrock has no operator for is ErrInvalid, never left out:
-// it would find more than was asked for.
+// A filter of Bedrock is a filter of assay without "not", and with at least two parts in andAll and
+// orAll. A filter that Bedrock cannot express is ErrInvalid. It is never weakened, which would
+// return more documents than requested.
 //
-// Of documents without the key, equals, in, startsWith and so on hold in neither,
-// notEquals does in both; for notIn Bedrock does not say. Bedrock's "in" is about
-// strings, "listContains" about lists; startsWith and stringContains are taken by
-// OpenSearch Serverless alone, and a knowledge base on something else answers with
-// an error.
+// For documents without the key, equals, in, startsWith and so on are false in both systems, and
+// notEquals is true in both; for notIn Bedrock's behaviour is undocumented. Bedrock's "in" applies
+// to strings, "listContains" to lists. Only OpenSearch Serverless supports startsWith and
+// stringContains; a knowledge base on another store returns an error.
 //
 // Source: AWS, Amazon Bedrock API Reference, RetrievalFilter and FilterAttribute.
 
-// A filterer makes filters of a knowledge base.
+// A filterer compiles filters for a knowledge base.
 type filterer struct {
-	epochs []string // keys whose numbers are seconds since 1970: times are compared with them so
-	notes  []string // what a filter means otherwise than its author may think
+	epochs []string // keys with seconds since 1970; times are converted for them
+	notes  []string // deviations from the meaning that the author may expect
 }
 
-// compile returns f in Bedrock's form; nil for the zero Filter.
+// compile returns f in Bedrock's form, and nil for the zero Filter.
 func (c *filterer) compile(f assay.Filter) (types.RetrievalFilter, error) {
 	if err := f.Check(nil); err != nil || f.IsZero() {
 		return nil, err
@@ -40,7 +39,7 @@ func (c *filterer) compile(f assay.Filter) (types.RetrievalFilter, error) {
 	return c.build(positive)
 }
 
-// complements are the operators that hold where others do not.
+// complements maps operators to their negations.
 var complements = map[assay.FilterOp]assay.FilterOp{
 	assay.OpEquals: assay.OpNotEquals, assay.OpNotEquals: assay.OpEquals,
 	assay.OpIn: assay.OpNotIn, assay.OpNotIn: assay.OpIn,
@@ -49,8 +48,8 @@ var complements = map[assay.FilterOp]assay.FilterOp{
 	assay.OpAndAll: assay.OpOrAll, assay.OpOrAll: assay.OpAndAll,
 }
 
-// positive returns f, or what f does not keep, without "not" (De Morgan), with nested
-// groups of a kind as one and groups of one part as that part.
+// positive returns f, or its negation, without "not" (De Morgan). It flattens nested groups of the
+// same kind and replaces groups of one part by that part.
 func (c *filterer) positive(f assay.Filter, negate bool) (assay.Filter, error) {
 	if f.Op == assay.OpNot {
 		return c.positive(f.Filters[0], !negate)
@@ -93,7 +92,7 @@ func (c *filterer) note(text string) {
 	}
 }
 
-// ordered reports whether an operator compares by order.
+// ordered reports whether an operator is an order comparison.
 func ordered(op assay.FilterOp) bool {
 	switch op {
 	case assay.OpGreaterThan, assay.OpGreaterThanOrEquals, assay.OpLessThan, assay.OpLessThanOrEquals:
@@ -102,7 +101,7 @@ func ordered(op assay.FilterOp) bool {
 	return false
 }
 
-// build returns a filter that positive has made as the SDK has it.
+// build converts a filter from positive to the SDK's form.
 func (c *filterer) build(f assay.Filter) (types.RetrievalFilter, error) {
 	if f.Op == assay.OpAndAll || f.Op == assay.OpOrAll {
 		parts := make([]types.RetrievalFilter, len(f.Filters))
@@ -150,7 +149,7 @@ func (c *filterer) build(f assay.Filter) (types.RetrievalFilter, error) {
 	return nil, fmt.Errorf("filter operator %q: Bedrock knowledge bases do not have it: %w", f.Op, assay.ErrInvalid)
 }
 
-// value returns the value of a comparison as Bedrock takes it.
+// value returns the value of a comparison in Bedrock's form.
 func (c *filterer) value(f assay.Filter) (any, error) {
 	v := f.Value
 	switch {

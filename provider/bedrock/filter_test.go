@@ -14,13 +14,13 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 )
 
-// open is a sharing with everybody.
+// open is shared with every principal.
 var open = bedrock.Sharing{OpenTo: []string{"*"}}
 
-// ann is somebody who asks.
+// ann is the calling principal.
 var ann = assay.Principal{User: "ann", Groups: []string{"legal", "board"}}
 
-// search searches a knowledge base for a question that every passage is found for.
+// search searches a knowledge base in which every passage matches.
 func search(t *testing.T, b *bedrocktest.Base, c bedrock.KnowledgeBase, who assay.Principal, q assay.Query) (assay.Results, error) {
 	t.Helper()
 	if b.Provider == nil {
@@ -127,7 +127,8 @@ func TestFilter(t *testing.T) {
 	})
 }
 
-// TestFilterRefused checks that what Bedrock cannot say is an error, and never left out.
+// TestFilterRefused checks that a filter that Bedrock cannot express is an error and is not
+// dropped.
 func TestFilterRefused(t *testing.T) {
 	b := &bedrocktest.Base{}
 	for _, text := range []string{
@@ -154,8 +155,8 @@ func TestFilterRefused(t *testing.T) {
 	}
 }
 
-// TestFilterMeaning checks that the filter that arrives keeps what the one that was
-// sent keeps, of documents that have all of its keys.
+// TestFilterMeaning checks that the filter received by Bedrock is equivalent to the original one
+// for documents that have all of its keys.
 func TestFilterMeaning(t *testing.T) {
 	b := &bedrocktest.Base{}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -190,7 +191,7 @@ func TestFilterMeaning(t *testing.T) {
 	}
 }
 
-// checkGrammar checks that a filter is one that Bedrock takes.
+// checkGrammar checks that Bedrock accepts a filter.
 func checkGrammar(t *testing.T, f assay.Filter) {
 	t.Helper()
 	if f.Op == assay.OpNot || (f.Op == assay.OpAndAll || f.Op == assay.OpOrAll) && len(f.Filters) < 2 {
@@ -227,7 +228,7 @@ func randomFilter(rnd *rand.Rand, depth int) assay.Filter {
 
 func pick[T any](rnd *rand.Rand, of ...T) T { return of[rnd.IntN(len(of))] }
 
-// compact returns JSON in one form.
+// compact returns JSON in canonical form.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	if text == "" {

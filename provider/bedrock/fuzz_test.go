@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
 )
 
-// FuzzLocate checks that a citation's span is one of whole characters, and holds the
-// words that it is for.
+// FuzzLocate checks that a citation's span consists of whole characters and contains the cited
+// words.
 func FuzzLocate(f *testing.F) {
 	f.Add("Thirty days. 漢字 😀", "漢字", int32(13), int32(14), 0)
 	f.Add("é😀x", "x", int32(-1), int32(1<<30), 2)

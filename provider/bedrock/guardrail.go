@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Guardrail names a guardrail. The zero Guardrail is none.
+// A Guardrail identifies a guardrail. The zero Guardrail means none.
 type Guardrail struct {
 	ID      string // or ARN
 	Version string // "1"; empty: "DRAFT"
@@ -31,7 +31,7 @@ func (g Guardrail) check() error {
 	return err
 }
 
-// retrieval returns g for a knowledge base; nil for none.
+// retrieval returns the configuration of g for a knowledge base, or nil for none.
 func (g Guardrail) retrieval() *agenttypes.GuardrailConfiguration {
 	if g.ID == "" {
 		return nil
@@ -39,37 +39,37 @@ func (g Guardrail) retrieval() *agenttypes.GuardrailConfiguration {
 	return &agenttypes.GuardrailConfiguration{GuardrailId: &g.ID, GuardrailVersion: aws.String(cmp.Or(g.Version, draft))}
 }
 
-// draft is the version of a guardrail that is being worked on.
+// draft is the working version of a guardrail.
 const draft = "DRAFT"
 
-// A Grounding is a guardrail whose contextual grounding check verifies claims.
+// A Grounding configures a verifier that uses the contextual grounding check of a guardrail.
 type Grounding struct {
 	Guardrail Guardrail
 
-	// Threshold is the score, in [0, 1], from which on a claim is grounded; the
-	// guardrail's own threshold holds besides. 0: that alone.
+	// Threshold is the least score, in [0, 1], of a grounded claim. The guardrail's own threshold
+	// applies in addition. 0: only the guardrail's own.
 	Threshold float64
 
-	// Limits of what Bedrock takes, in characters; 0: the documented ones, which are
-	// 100,000 of sources and 5,000 of a claim. What is longer is an error.
+	// Limits of Bedrock, in characters; 0: the documented ones, which are 100,000 for the sources
+	// and 5,000 for a claim. Longer input is an error.
 	MaxSource int
 	MaxClaim  int
 }
 
 // The limits of a contextual grounding check, in characters.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Use contextual grounding check to filter
-// hallucinations in responses": at most 100,000 of the grounding source, 1,000 of the
-// query and 5,000 of the content to guard.
+// Source: AWS, Amazon Bedrock User Guide, "Use contextual grounding check to filter hallucinations
+// in responses": at most 100,000 of the grounding source, 1,000 of the query and 5,000 of the
+// content to guard.
 const (
 	maxSource = 100_000
 	maxQuery  = 1_000
 	maxClaim  = 5_000
 )
 
-// queryFor returns what stands for the question, which a verifier is not told and
-// whose relevance is not what is asked: the claim itself, to which it is as relevant as
-// can be, where Bedrock takes that as a query.
+// queryFor returns the query of a check. A verifier does not know the question, and relevance to it
+// is not checked. The claim itself serves as the query, since it is as relevant to itself as
+// possible, unless it exceeds Bedrock's limit for queries.
 func queryFor(claim string) string {
 	if utf8.RuneCountInString(claim) <= maxQuery {
 		return claim
@@ -83,17 +83,17 @@ type verifier struct {
 	name     string
 }
 
-// Verifier returns a verifier that asks a guardrail whether claims are grounded in the
-// words they cite.
+// Verifier returns a verifier that uses a guardrail to check whether claims are grounded in the
+// text that they cite.
 //
-// It supports a claim when the guardrail's grounding score reaches the threshold and
-// nothing else of the guardrail has blocked the claim; it never says that a claim is
-// contradicted, which the check does not tell from unsupported. Whatever is missing
-// (the assessment, its score, its threshold) is no support, and what Bedrock cannot be
-// asked (a claim or sources over the limits) is an error, which counts as none.
+// It supports a claim if the guardrail's grounding score reaches the threshold and no other policy
+// of the guardrail has blocked the claim. It never reports a contradiction, since the check does
+// not distinguish contradicted from unsupported. A missing assessment, score or threshold counts as
+// no support. Input that Bedrock does not accept (a claim or sources over the limits) is an error,
+// which counts as no support.
 //
-// The question is not told: the check of relevance to it says nothing, and the
-// guardrail should not block by it.
+// The question is not sent: the check of relevance to it is not used, and the guardrail should not
+// block because of it.
 func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
 	if _, err := idOf(c.Guardrail.ID, "guardrail"); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (v *verifier) Verify(ctx context.Context, claim string, cited []ground.Pass
 	return j, nil
 }
 
-// sourcesOf returns the words that a claim cites, each once, with their headings.
+// sourcesOf returns the distinct texts that a claim cites, with their headings.
 func sourcesOf(cited []ground.Passage) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -160,7 +160,7 @@ func (v *verifier) input(claim string, sources []string) *bedrockruntime.ApplyGu
 	in := &bedrockruntime.ApplyGuardrailInput{
 		GuardrailIdentifier: &v.config.Guardrail.ID, GuardrailVersion: &v.config.Guardrail.Version,
 		Source:      types.GuardrailContentSourceOutput,
-		OutputScope: types.GuardrailOutputScopeFull, // a score is wanted also where nothing was blocked
+		OutputScope: types.GuardrailOutputScopeFull, // include the score even if nothing was blocked
 	}
 	add := func(text string, q types.GuardrailContentQualifier) {
 		in.Content = append(in.Content, &types.GuardrailContentBlockMemberText{Value: types.GuardrailTextBlock{
@@ -175,7 +175,7 @@ func (v *verifier) input(claim string, sources []string) *bedrockruntime.ApplyGu
 	return in
 }
 
-// judge reads an assessment.
+// judge converts an assessment to a judgement.
 func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgement {
 	j := ground.Judgement{Verdict: assay.Unsupported}
 	var blocked []string
@@ -220,7 +220,7 @@ func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgem
 	return j
 }
 
-// otherPolicies names what else of a guardrail has blocked or changed a claim.
+// otherPolicies returns the names of the other policies that have blocked or changed a claim.
 func otherPolicies(a types.GuardrailAssessment) []string {
 	var out []string
 	if p := a.ContentPolicy; p != nil {

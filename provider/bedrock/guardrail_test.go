@@ -17,17 +17,17 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 )
 
-// assessment is what ApplyGuardrail answers with a grounding score.
+// assessment is a reply of ApplyGuardrail with a grounding score.
 //
-// Source: AWS, Amazon Bedrock API Reference, ApplyGuardrail, response syntax; User
-// Guide, "Use contextual grounding check to filter hallucinations in responses".
+// Source: AWS, Amazon Bedrock API Reference, ApplyGuardrail, response syntax; User Guide, "Use
+// contextual grounding check to filter hallucinations in responses".
 const assessment = `{"action":%q,"outputs":[],"usage":{"topicPolicyUnits":0,"contentPolicyUnits":0,"wordPolicyUnits":0,"sensitiveInformationPolicyUnits":0,"sensitiveInformationPolicyFreeUnits":0,"contextualGroundingPolicyUnits":1},"assessments":[{"contextualGroundingPolicy":{"filters":[%s]}%s}]}`
 
 func grounding(score, threshold, action string) string {
 	return fmt.Sprintf(`{"type":"GROUNDING","threshold":%s,"score":%s,"action":%q}`, threshold, score, action)
 }
 
-// verify has a claim judged by a guardrail that answers with reply.
+// verify checks a claim with a guardrail that answers with reply.
 func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim string, cited ...ground.Passage) (j ground.Judgement, asked []byte, err error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// TestVerifierAsks checks what a guardrail is told.
+// TestVerifierAsks checks the request to a guardrail.
 func TestVerifierAsks(t *testing.T) {
 	_, asked, err := verify(t, 200, `{"action":"NONE"}`, bedrock.Grounding{}, "There are thirty days.", leave, ground.Passage{Quote: " "}, leave, ground.Passage{Quote: "Nobody has more."})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestVerifierAsks(t *testing.T) {
 	}
 }
 
-// TestVerifierFails checks that a verifier that fails supports nothing.
+// TestVerifierFails checks that a failing verifier supports nothing.
 func TestVerifierFails(t *testing.T) {
 	long := strings.Repeat("é", 5001)
 	tests := map[string]struct {

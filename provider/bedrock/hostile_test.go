@@ -23,9 +23,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestHostile gives each value of the replies of knowledge bases, of guardrails and of
-// managed answers another type, and leaves it out: what comes of it is an *llm.Error,
-// or something that keeps its contract.
+// TestHostile replaces each value in the replies of knowledge bases, guardrails and managed answers
+// with values of other types, and leaves it out. The outcome must be an *llm.Error or keep the
+// contract.
 func TestHostile(t *testing.T) {
 	var reply []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// checkHit checks what holds of every hit.
+// checkHit checks the invariants of every hit.
 func checkHit(t *testing.T, h assay.Hit) {
 	t.Helper()
 	if h.Text == "" || h.Text[h.Chunk.Start:h.Chunk.End] != h.Text || !utf8.ValidString(h.Text+h.URI+h.Title) || h.Chunk.ID == "" || h.Page < 0 {
@@ -124,7 +124,7 @@ func checkHit(t *testing.T, h assay.Hit) {
 // testScript is a reply of two pieces.
 var testScript = llmtest.Script{Pieces: []string{"Thirty ", "days."}, Finish: llm.FinishStop, Usage: assay.Usage{InputTokens: 5, OutputTokens: 5}}
 
-// TestHostileStreams checks frames that no service of AWS would send.
+// TestHostileStreams checks invalid frames.
 func TestHostileStreams(t *testing.T) {
 	whole := bedrocktest.Reply(testScript, true, false)
 	parts := whole.Parts
@@ -167,7 +167,7 @@ func flip(frame []byte, at int) []byte {
 	return out
 }
 
-// ExampleSharing shows who sees what of a knowledge base.
+// ExampleSharing shows access control of a knowledge base.
 func ExampleSharing() {
 	p, err := bedrock.New(bedrock.Config{Region: "eu-west-1"})
 	if err != nil {

@@ -18,38 +18,37 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A SearchType is how a knowledge base searches.
+// A SearchType is a search method of a knowledge base.
 type SearchType string
 
 // The search types.
 const (
 	SearchHybrid   SearchType = "HYBRID"   // words and vectors
-	SearchSemantic SearchType = "SEMANTIC" // vectors alone
+	SearchSemantic SearchType = "SEMANTIC" // vectors only
 )
 
-// A KnowledgeBase says which knowledge base of Bedrock is searched and how. ID is
-// required; without a Sharing nobody sees anything of it.
+// A KnowledgeBase configures the search of a knowledge base. ID is required. Without a Sharing no
+// principal can see anything of it.
 type KnowledgeBase struct {
 	ID         string // or ARN
-	Collection string // what assay calls it; empty: the ID
+	Collection string // name of its collection; empty: the ID
 	Sharing    Sharing
 
-	Search SearchType   // of hybrid queries; empty: Bedrock's choice
-	Filter assay.Filter // every query is narrowed by it
+	Search SearchType   // for hybrid queries; empty: Bedrock's choice
+	Filter assay.Filter // applied to every query
 
-	// ImplicitModel is the ARN of a model that makes a filter of each query's words
-	// (implicit filtering), over Attributes; empty: none does. The filter that it makes
-	// comes on top of the others.
+	// ImplicitModel is the ARN of a model that derives a filter over Attributes from each query
+	// (implicit filtering); empty: none. Its filter applies in addition to the others.
 	ImplicitModel string
 	Attributes    []Attribute
 
-	RerankModel string // ARN of a model that reranks what was found; empty: none does
+	RerankModel string // ARN of a model that reranks the results; empty: none
 
-	Guardrail Guardrail // that checks what was found; zero: none does
+	Guardrail Guardrail // checks the results; zero: none
 
-	EpochKeys []string // metadata keys whose numbers are seconds since 1970
-	Pages     int      // most calls for one query; 0: 10
-	Keep      int      // how many retrieved documents are kept to be cited; 0: 4096
+	EpochKeys []string // metadata keys with seconds since 1970
+	Pages     int      // largest number of calls for one query; 0: 10
+	Keep      int      // number of retrieved documents kept for citations; 0: 4096
 }
 
 // An Attribute is a metadata key that implicit filters may use.
@@ -61,17 +60,16 @@ type Attribute struct {
 
 // A Retriever searches a knowledge base. It implements assay.Retriever.
 //
-// What is retrieved becomes a document version of its own, whose text is the passage's
-// whole text, so that quotes of it are spans of it; the passages of one source are
-// versions of one document. ACL and Version tell of the documents that this Retriever
-// has retrieved last, in this process.
+// Each retrieved passage becomes a document version with the passage's whole text, so that quotes
+// are spans of it. The passages of one source are versions of one document. ACL and Version cover
+// the documents most recently retrieved by this Retriever, in this process.
 //
-// A knowledge base with hierarchical chunking returns the parent in place of the
-// children that it found. A passage that comes more than once, and one that lies inside
-// of another of the same source, are one hit: the larger, with the smaller as its child.
+// A knowledge base with hierarchical chunking returns parents in place of the children that
+// matched. A passage that occurs several times, or lies within another of the same source, is part
+// of one hit: the larger passage, with the smaller as its child.
 //
-// Bedrock's score is Scores.Managed, or Scores.Rerank where Bedrock reranks. It is also
-// the hit's Relevance, cut to [0, 1]: nobody has calibrated it, which the notes say.
+// Bedrock's score is Scores.Managed, or Scores.Rerank if Bedrock reranks. It is also the hit's
+// Relevance, clipped to [0, 1]. It is not calibrated, which is stated in the notes.
 type Retriever struct {
 	provider *Provider
 	config   KnowledgeBase
@@ -94,8 +92,7 @@ const (
 	maxResults   = 100
 )
 
-// KnowledgeBase returns a retriever for a knowledge base. A config that cannot be is
-// ErrInvalid.
+// KnowledgeBase returns a retriever for a knowledge base. An invalid configuration is ErrInvalid.
 func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
 	id, err := idOf(c.ID, "knowledge-base")
 	if err != nil {
@@ -130,13 +127,13 @@ func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
 	}, nil
 }
 
-// Model names the knowledge base as errors and budgets do:
+// Model returns the knowledge base's name in errors and budgets:
 // "bedrock/knowledge-base/ABCDEFGHIJ".
 func (k *Retriever) Model() string { return k.name }
 
-// Retrieve implements assay.Retriever. An access that sees nothing of the knowledge
-// base, and a query for other collections, get no hits, and Bedrock is not asked.
-// Failures of Bedrock are *llm.Error.
+// Retrieve implements assay.Retriever. It returns no hits, without calling Bedrock, if access sees
+// nothing of the knowledge base or the query is for other collections. Failures of Bedrock are
+// *llm.Error.
 func (k *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
 	results := assay.Results{Hits: []assay.Hit{}, Terms: []assay.Term{}}
 	if q.Limit < 1 {
@@ -177,7 +174,7 @@ func searchNotes(texts ...string) []assay.Note {
 	return notes
 }
 
-// input returns the request for a query that is narrowed by limits.
+// input returns the request for a query with the additional filter limits.
 func (k *Retriever) input(q assay.Query, limits assay.Filter) (*bedrockagentruntime.RetrieveInput, []string, error) {
 	search, notes, err := k.search(q)
 	if err != nil {
@@ -195,7 +192,7 @@ func (k *Retriever) input(q assay.Query, limits assay.Filter) (*bedrockagentrunt
 	return in, append(notes, filterNotes...), nil
 }
 
-// search returns how a query is searched, and what of it Bedrock cannot do.
+// search returns the search type of a query, and notes on features that Bedrock lacks.
 func (k *Retriever) search(q assay.Query) (SearchType, []string, error) {
 	var notes []string
 	for what, asked := range map[string]bool{
@@ -215,7 +212,7 @@ func (k *Retriever) search(q assay.Query) (SearchType, []string, error) {
 	return "", nil, fmt.Errorf("%s: knowledge bases cannot search in mode %q: %w", k.name, q.Mode, assay.ErrInvalid)
 }
 
-// vector returns how the vector store is searched.
+// vector returns the configuration of the vector search.
 func (k *Retriever) vector(f assay.Filter, limit int, search SearchType) (*types.KnowledgeBaseVectorSearchConfiguration, []string, error) {
 	filters := filterer{epochs: k.config.EpochKeys}
 	filter, err := filters.compile(assay.And(k.config.Filter, f))
@@ -245,14 +242,14 @@ func (k *Retriever) vector(f assay.Filter, limit int, search SearchType) (*types
 	return v, filters.notes, nil
 }
 
-// A retrieved is what Bedrock has found for a query.
+// A retrieved contains Bedrock's results for a query.
 type retrieved struct {
 	results    []types.KnowledgeBaseRetrievalResult
-	intervened bool // a guardrail has
-	cut        bool // there is more, behind the last page asked for
+	intervened bool // a guardrail has intervened
+	cut        bool // there are more results after the last page
 }
 
-// pages asks for as many pages as it takes to have limit results.
+// pages requests pages until there are limit results.
 func (k *Retriever) pages(ctx context.Context, in *bedrockagentruntime.RetrieveInput, limit int) (retrieved, error) {
 	var found retrieved
 	for range k.config.Pages {
@@ -271,7 +268,7 @@ func (k *Retriever) pages(ctx context.Context, in *bedrockagentruntime.RetrieveI
 	return found, nil
 }
 
-// page asks once.
+// page makes one request.
 func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveInput) (*bedrockagentruntime.RetrieveOutput, error) {
 	x, err := k.provider.exchange(ctx, k.name)
 	if err != nil {
@@ -289,13 +286,13 @@ func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveIn
 	return out, nil
 }
 
-// explain says in words what is missing.
+// explain returns the message for an error of the knowledge base.
 func (k *Retriever) explain(code, message string) (llm.ErrorKind, string) {
 	return explainResource("knowledge base "+k.id, k.provider.knownRegion(), code, message)
 }
 
-// explainResource says in words that a region does not have a resource, or that the
-// credentials may not use it.
+// explainResource returns a message for a resource that does not exist in the region, or that the
+// credentials may not use.
 func explainResource(what, region, code, message string) (llm.ErrorKind, string) {
 	switch {
 	case code == "ResourceNotFoundException":
@@ -306,7 +303,7 @@ func explainResource(what, region, code, message string) (llm.ErrorKind, string)
 	return "", ""
 }
 
-// hits returns the hits of what was found, in Bedrock's order, which is best first, and notes what was left out.
+// hits converts results to hits in Bedrock's order, best first, and adds notes on dropped results.
 func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, notes *[]string) []assay.Hit {
 	var hits []assay.Hit
 	empty, foreign := 0, false
@@ -342,7 +339,7 @@ func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, no
 	return hits[:min(len(hits), q.Limit)]
 }
 
-// hit returns a document that was retrieved for a query as a hit.
+// hit converts a document retrieved for a query to a hit.
 func (k *Retriever) hit(doc assay.Document, page int, score *float64, query string) assay.Hit {
 	h := assay.Hit{
 		Chunk: assay.Chunk{
@@ -364,8 +361,8 @@ func (k *Retriever) hit(doc assay.Document, page int, score *float64, query stri
 	return h
 }
 
-// nest makes one hit of those that hold one another. Hits keep their order; one that
-// holds another stands where the better of them stood.
+// nest merges hits that contain one another. Hits keep their order. A hit that contains another
+// takes the better position of the two.
 func nest(hits []assay.Hit) []assay.Hit {
 	type ranked struct {
 		assay.Hit
@@ -404,7 +401,7 @@ next:
 	return out
 }
 
-// adopt makes a hit whose text begins at offset at of the parent's its child.
+// adopt makes h a child of parent, in whose text it begins at offset at.
 func adopt(parent *assay.Hit, h assay.Hit, at int) {
 	parent.Chunk.Kind = assay.ChunkSection
 	child := h.Chunk
@@ -414,7 +411,7 @@ func adopt(parent *assay.Hit, h assay.Hit, at int) {
 	parent.Children = append(parent.Children, child)
 }
 
-// better returns the scores of the more relevant one.
+// better returns the scores with the higher relevance.
 func better(a, b assay.Scores) assay.Scores {
 	if b.Relevance > a.Relevance {
 		return b
@@ -422,7 +419,7 @@ func better(a, b assay.Scores) assay.Scores {
 	return a
 }
 
-// matched returns the terms of a query that a text holds.
+// matched returns the terms of a query that occur in a text.
 func matched(query, text string) []string {
 	held := map[string]bool{}
 	for _, t := range analysis.Tokens(text, "") {
@@ -437,8 +434,8 @@ func matched(query, text string) []string {
 	return out
 }
 
-// tell fills in what is known of the query's terms: of the hits alone, for nobody knows
-// how many passages of a knowledge base hold one.
+// tell fills in statistics on the query's terms. They cover only the hits, since the number of
+// matching passages in the knowledge base is unknown.
 func tell(r *assay.Results, terms []analysis.QueryTerm) {
 	r.Chunks, r.Total = len(r.Hits), len(r.Hits)
 	for _, t := range terms {

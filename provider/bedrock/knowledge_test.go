@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 )
 
-// handbook has a passage for everybody, and others for some.
+// handbook returns a knowledge base with a public passage and restricted ones.
 func handbook() *bedrocktest.Base {
 	return &bedrocktest.Base{Passages: []bedrocktest.Passage{
 		{Text: "The board has forty days of leave.", Location: bedrocktest.S3("s3://handbook/board.md"), Score: 0.9, Metadata: map[string]any{
@@ -40,8 +40,8 @@ func texts(r assay.Results) []string {
 	return out
 }
 
-// TestAccess checks that nobody sees what is not shared with them, whatever the
-// knowledge base returns.
+// TestAccess checks that principals see only documents shared with them, whatever the knowledge
+// base returns.
 func TestAccess(t *testing.T) {
 	const leave, board, eve, nobody = "Everybody has thirty days of leave.", "The board has forty days of leave.", "Eve has no days of leave.", "Nobody is named here: days of leave."
 	all := []string{board, eve, leave, nobody}
@@ -90,8 +90,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessAndFilter checks that a filter narrows what a principal sees, and never
-// widens it.
+// TestAccessAndFilter checks that a filter restricts the documents that a principal sees, and never
+// extends them.
 func TestAccessAndFilter(t *testing.T) {
 	for text, want := range map[string][]string{
 		"year >= 2024":                     {"Everybody has thirty days of leave."},
@@ -114,7 +114,7 @@ func TestAccessAndFilter(t *testing.T) {
 	}
 }
 
-// TestHits checks that what was found can be cited.
+// TestHits checks that results can be cited.
 func TestHits(t *testing.T) {
 	b := handbook()
 	b.Passages[2].Text = "\ufeffThe de\u0301claration:\r\nthirty days\u200b of leave.\u202e"
@@ -160,7 +160,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// TestKeep checks that only so many documents are kept.
+// TestKeep checks the limit of kept documents.
 func TestKeep(t *testing.T) {
 	b := handbook()
 	b.Serve(t)
@@ -215,7 +215,7 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestContents checks what is no text.
+// TestContents checks passages that are not text.
 func TestContents(t *testing.T) {
 	b := &bedrocktest.Base{Passages: []bedrocktest.Passage{
 		{Content: map[string]any{"type": "IMAGE", "byteContent": "data:image/png;base64,AAAA"}, Location: bedrocktest.S3("s3://b/i.png")},
@@ -243,7 +243,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestHierarchy checks passages that hold one another: parents and children.
+// TestHierarchy checks passages that contain one another: parents and children.
 func TestHierarchy(t *testing.T) {
 	where := bedrocktest.S3("s3://handbook/leave.md")
 	b := &bedrocktest.Base{Passages: []bedrocktest.Passage{
@@ -269,7 +269,7 @@ func TestHierarchy(t *testing.T) {
 	}
 }
 
-// TestPages checks that pages are asked for until there is enough, and not for ever.
+// TestPages checks that pages are requested until there are enough results, up to the limit.
 func TestPages(t *testing.T) {
 	many := func() *bedrocktest.Base {
 		b := &bedrocktest.Base{PageSize: 2}
@@ -308,7 +308,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSearchSettings checks what goes with a query.
+// TestSearchSettings checks the settings sent with a query.
 func TestSearchSettings(t *testing.T) {
 	const model = "arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-haiku-4-5-20251001-v1:0"
 	const reranker = "arn:aws:bedrock:eu-west-1::foundation-model/cohere.rerank-v3-5:0"
@@ -348,7 +348,7 @@ func TestSearchSettings(t *testing.T) {
 	})
 	t.Run("what Bedrock has not", func(t *testing.T) {
 		r, err := search(t, handbook(), bedrock.KnowledgeBase{Sharing: open}, ann, assay.Query{Rewrites: []string{"vacation"}, Feedback: true, Diversity: 0.5, Fusion: assay.FusionRRF})
-		if err != nil || len(r.Notes) != 5 { // and that of relevance
+		if err != nil || len(r.Notes) != 5 { // including the note on relevance
 			t.Errorf("%q, %v", r.Notes, err)
 		}
 	})
@@ -384,8 +384,7 @@ func TestKnowledgeBaseRefused(t *testing.T) {
 	}
 }
 
-// TestRetrieveFails checks that failures say what is missing where, and what kind they
-// are.
+// TestRetrieveFails checks the kinds of failures, and that their messages name what is missing.
 func TestRetrieveFails(t *testing.T) {
 	tests := []struct {
 		status     int

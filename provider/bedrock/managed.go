@@ -17,38 +17,36 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// An Answer is what a managed service of Bedrock makes of a question. Nobody has
-// verified it.
+// An Answer is the answer of a managed service of Bedrock. It is not verified.
 type Answer struct {
 	Text string
 
-	// Citations are the parts of the text that Bedrock gives sources for, in its order.
+	// Citations are the parts of the text for which Bedrock gives sources, in its order.
 	Citations []Citation
 
-	Session    string // to go on with the conversation
-	Intervened bool   // a guardrail has: Text is what it says instead, or what it left
+	Session    string // to continue the conversation
+	Intervened bool   // a guardrail replaced or changed Text
 	Notes      []string
-	Usage      assay.Usage // calls; Bedrock does not say how many tokens they took
+	Usage      assay.Usage // calls; Bedrock does not report tokens
 }
 
-// A Citation ties the bytes [Start, End) of an answer's text to what was retrieved.
-// Where the part that Bedrock names is not found in the text, both are 0, and the
-// answer's notes say so.
+// A Citation links the bytes [Start, End) of an answer's text to retrieved documents. If the part
+// given by Bedrock does not occur in the text, both are 0, and the answer has a note on it.
 type Citation struct {
 	Start, End int
 	Hits       []assay.Hit
 }
 
-// A Generation says how a knowledge base answers questions itself.
+// A Generation configures how a knowledge base answers questions itself.
 type Generation struct {
-	Model     string // ARN of the foundation model or inference profile that writes
-	Decompose bool   // questions are taken apart and searched in parts (query decomposition)
+	Model     string // ARN of the answering foundation model or inference profile
+	Decompose bool   // split questions into sub-queries (query decomposition)
 	Guardrail Guardrail
 	MaxTokens int  // of the answer; 0: Bedrock's default
-	Stream    bool // the answer is asked for as a stream
+	Stream    bool // request the answer as a stream
 }
 
-// A Question is what is asked of a managed service.
+// A Question is a question to a managed service.
 type Question struct {
 	Text    string
 	Filter  assay.Filter // of documents; the zero Filter keeps all
@@ -56,15 +54,15 @@ type Question struct {
 	Session string       // of an earlier Answer; empty: a new conversation
 }
 
-// Answer has the knowledge base answer a question from what access may see, in one call
-// (RetrieveAndGenerate). text, where it is not nil and the answer is a stream, is told
-// the text as it arrives: before the citations, and so before anybody has looked at what
-// it cites. Whoever shows it trusts Bedrock to keep to the filter.
+// Answer has the knowledge base answer a question from the documents that access may see, in one
+// call (RetrieveAndGenerate). If text is not nil and the answer is a stream, text receives the text
+// as it arrives. The text precedes its citations, so it has not yet been checked against access. A
+// caller that shows it relies on Bedrock to apply the filter.
 //
-// An access that sees nothing is assay.ErrNotFound. An answer that cites what access
-// may not see is dropped and an error, though text may have been told of it. The end of a stream has no mark of its own in
-// Bedrock's format: one whose connection is closed between two events, in good order
-// and too early, cannot be told from a whole one. Failures are *llm.Error.
+// An access that sees nothing is assay.ErrNotFound. An answer that cites documents that access may
+// not see is dropped and an error, even if text has received parts of it. Bedrock's format does not
+// mark the end of a stream. If a connection is closed normally but too early, between two events,
+// the answer cannot be distinguished from a complete one. Failures are *llm.Error.
 func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generation, q Question, text func(string)) (Answer, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", k.name, assay.ErrInvalid)
@@ -97,7 +95,7 @@ func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generatio
 	return r.finish()
 }
 
-// source returns what makes hits of references that access may see.
+// source returns a function that converts references to hits, if access may see them.
 func (k *Retriever) source(access assay.Access) func(types.RetrievedReference) (assay.Hit, bool) {
 	return func(ref types.RetrievedReference) (assay.Hit, bool) {
 		doc, page := k.document(ref.Content, ref.Location, ref.Metadata)
@@ -111,7 +109,7 @@ func (k *Retriever) source(access assay.Access) func(types.RetrievedReference) (
 	}
 }
 
-// generation returns how Bedrock is to answer.
+// generation returns the configuration of the generation.
 func (k *Retriever) generation(g Generation, q Question, limits assay.Filter) (*types.RetrieveAndGenerateConfiguration, []string, error) {
 	vector, notes, err := k.vector(assay.And(q.Filter, limits), q.Limit, k.config.Search)
 	if err != nil {
@@ -143,7 +141,7 @@ func (k *Retriever) generation(g Generation, q Question, limits assay.Filter) (*
 	return &types.RetrieveAndGenerateConfiguration{Type: types.RetrieveAndGenerateTypeKnowledgeBase, KnowledgeBaseConfiguration: c}, notes, nil
 }
 
-// session returns an ID as the SDK wants it.
+// session returns the session ID in the SDK's form.
 func (q Question) session() *string {
 	if q.Session == "" {
 		return nil
@@ -191,19 +189,19 @@ func (k *Retriever) answerStream(x *exchange, r *managed, c *types.RetrieveAndGe
 	return r.ended(events.Err(), k.explain)
 }
 
-// A managed is an answer as it is being read.
+// A managed is an answer that is being read.
 type managed struct {
 	x         *exchange
-	text      func(string) // is told the text; nil: nobody is
+	text      func(string) // receives the text; may be nil
 	scrubber  *wire.Scrubber
-	tail      string // the beginning of a character whose end has not come yet
+	tail      string // incomplete character at the end of the text
 	source    func(types.RetrievedReference) (assay.Hit, bool)
 	answer    Answer
-	raw       strings.Builder // the text as Bedrock counts it
+	raw       strings.Builder // the text before redaction, to which citations refer
 	citations []types.Citation
 }
 
-// write adds to the text.
+// write appends to the text.
 func (r *managed) write(text string) {
 	r.raw.WriteString(text)
 	if r.text == nil {
@@ -220,8 +218,7 @@ func (r *managed) write(text string) {
 	}
 }
 
-// wholeRunes returns how many bytes of text there are before a character at its end of
-// which a part is missing.
+// wholeRunes returns the length of text without an incomplete character at its end.
 func wholeRunes(text string) int {
 	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
@@ -234,7 +231,7 @@ func wholeRunes(text string) int {
 	return len(text)
 }
 
-// cite adds a citation of a stream, which comes in one of two forms.
+// cite adds a citation of a stream, which has one of two forms.
 func (r *managed) cite(e types.CitationEvent) {
 	//lint:ignore SA1019 Bedrock may send the old form, as it did for years
 	if old := e.Citation; old != nil && e.GeneratedResponsePart == nil {
@@ -250,7 +247,7 @@ func (r *managed) guard(action types.GuadrailAction) {
 	}
 }
 
-// ended returns the error of a stream that has ended in err.
+// ended returns the error of a stream that ended with err.
 func (r *managed) ended(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
 	switch {
 	case err != nil || r.x.parent.Err() != nil:
@@ -263,7 +260,7 @@ func (r *managed) ended(err error, explain func(code, message string) (llm.Error
 	return nil
 }
 
-// finish returns the answer, once all of it has been read.
+// finish returns the answer after all of it has been read.
 func (r *managed) finish() (Answer, error) {
 	if r.scrubber != nil {
 		if rest := r.scrubber.Next(strings.ToValidUTF8(r.tail, "\uFFFD")) + r.scrubber.Rest(); rest != "" {
@@ -271,7 +268,7 @@ func (r *managed) finish() (Answer, error) {
 		}
 	}
 	sources := make([][]assay.Hit, len(r.citations))
-	for i, c := range r.citations { // whatever else is wrong with the answer
+	for i, c := range r.citations { // before any other check of the answer
 		for _, ref := range c.RetrievedReferences {
 			h, ok := r.source(ref)
 			if !ok {
@@ -317,11 +314,10 @@ func (r *managed) note(text string) {
 	r.answer.Notes = append(r.answer.Notes, r.x.name+": "+text)
 }
 
-// locate returns the byte span of text that a citation is for. Bedrock gives the part's
-// words, and its span in characters; whether those are code points or UTF-16 units,
-// and whether the end is a part of it, its documentation does not say, and its
-// examples count the last one in. The words decide: a span counts only where they
-// stand, else they are looked for behind the citation before.
+// locate returns the byte span of a citation in text. Bedrock returns the part's words and its span
+// in characters. Its documentation does not specify whether those are code points or UTF-16 units,
+// and whether the end is inclusive; in its examples it is. So the words decide: a span is used only
+// if the words are there. Otherwise they are searched after the preceding citation.
 //
 // Source: AWS, Amazon Bedrock API Reference, Span and TextResponsePart.
 func locate(text string, part *types.GeneratedResponsePart, from int) (start, end int, ok bool) {
@@ -352,8 +348,8 @@ func locate(text string, part *types.GeneratedResponsePart, from int) (start, en
 	return 0, 0, false
 }
 
-// runeOffset returns the byte offset of the nth code point of text, its length for the
-// one behind the last, and -1 where there are fewer.
+// runeOffset returns the byte offset of the nth code point of text. It returns the length of text
+// for the position after the last one, and -1 beyond that.
 func runeOffset(text string, n int) int {
 	for i := range text {
 		if n == 0 {
@@ -367,7 +363,7 @@ func runeOffset(text string, n int) int {
 	return -1
 }
 
-// utf16Offset is runeOffset for UTF-16 code units.
+// utf16Offset is like runeOffset, for UTF-16 code units.
 func utf16Offset(text string, n int) int {
 	for i, r := range text {
 		if n == 0 {
@@ -381,7 +377,7 @@ func utf16Offset(text string, n int) int {
 	return -1
 }
 
-// byteOffset returns n where a character of text begins or ends there, else -1.
+// byteOffset returns n if it is a character boundary of text, and -1 otherwise.
 func byteOffset(text string, n int) int {
 	if n == len(text) || n >= 0 && n < len(text) && utf8.RuneStart(text[n]) {
 		return n

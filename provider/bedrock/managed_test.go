@@ -29,7 +29,7 @@ type service struct {
 	header http.Header
 	kind   string
 	parts  [][]byte
-	cut    int // bytes that are sent; 0: all
+	cut    int // number of bytes sent; 0: all
 	abort  bool
 
 	path string
@@ -63,8 +63,8 @@ func (s *service) serve(t *testing.T) *bedrock.Provider {
 
 const answerModel = "arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-haiku-4-5-20251001-v1:0"
 
-// cited is a citation as RetrieveAndGenerate and InvokeAgent have it. The end of a span
-// is its last character, as in the examples of the User Guide.
+// cited returns a citation of RetrieveAndGenerate and InvokeAgent. The end of a span is its last
+// character, as in the examples of the User Guide.
 func cited(text string, start, end int, references ...object) object {
 	return object{
 		"generatedResponsePart": object{"textResponsePart": object{"text": text, "span": object{"start": start, "end": end}}},
@@ -81,7 +81,7 @@ var (
 	toEve = reference("Eve has none.", "s3://handbook/eve.md", object{"users": []string{"eve"}})
 )
 
-// generated is an answer of RetrieveAndGenerate.
+// generated returns a service with an answer of RetrieveAndGenerate.
 //
 // Source: AWS, Amazon Bedrock API Reference, RetrieveAndGenerate, response syntax.
 func generated(text string, citations ...object) *service {
@@ -90,7 +90,7 @@ func generated(text string, citations ...object) *service {
 	})}}
 }
 
-// streamed is the same of RetrieveAndGenerateStream.
+// streamed returns the same for RetrieveAndGenerateStream.
 //
 // Source: AWS, Amazon Bedrock API Reference, RetrieveAndGenerateStream, response syntax.
 func streamed(pieces []string, citations ...object) *service {
@@ -116,7 +116,7 @@ func (s *service) ask(t *testing.T, c bedrock.KnowledgeBase, g bedrock.Generatio
 	return k.Answer(t.Context(), ann.Access(), g, bedrock.Question{Text: "How many days?", Limit: 4}, text)
 }
 
-// checkCitations checks that each citation is for the words it says.
+// checkCitations checks the cited text of each citation.
 func checkCitations(t *testing.T, a bedrock.Answer, want ...string) {
 	t.Helper()
 	var got []string
@@ -152,7 +152,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestSpans checks every way in which a span may be counted, and wrong ones.
+// TestSpans checks every way of counting a span, and wrong spans.
 func TestSpans(t *testing.T) {
 	const text = "é one. 😀 two. one. three."
 	tests := []struct {
@@ -200,8 +200,8 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// TestAnswerAccess checks that nobody is told what they may not see.
-// Passages of which Bedrock says nothing but the text are documents of their own.
+// TestAnswerNameless checks that passages without a source in Bedrock's reply become separate
+// documents.
 func TestAnswerNameless(t *testing.T) {
 	nameless := func(text string) object {
 		return object{"content": object{"text": text}, "metadata": object{"users": []string{"ann"}}}
@@ -216,6 +216,7 @@ func TestAnswerNameless(t *testing.T) {
 	}
 }
 
+// TestAnswerAccess checks that a caller receives no document that they may not see.
 func TestAnswerAccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		sharing bedrock.Sharing
@@ -279,8 +280,8 @@ func TestAnswerStream(t *testing.T) {
 	})
 }
 
-// TestManagedCut cuts streams off at every byte. Only where a frame ends, and the
-// connection in good order, can a cut not be told.
+// TestManagedCut cuts streams off at every byte. A cut is undetectable only at the end of a frame,
+// if the connection is closed normally.
 func TestManagedCut(t *testing.T) {
 	whole := map[string]func() *service{
 		"answer": func() *service { return streamed([]string{"Thirty ", "days."}, cited("Thirty days.", 0, 11, toAnn)) },
@@ -308,7 +309,7 @@ func TestManagedCut(t *testing.T) {
 	}
 }
 
-// asker returns what asks the service, over one connection after the other.
+// asker returns a function that calls the service, with a new connection each time.
 func (s *service) asker(t *testing.T, name string) func() (bedrock.Answer, error) {
 	p := s.serve(t)
 	k, err := p.KnowledgeBase(bedrock.KnowledgeBase{ID: "KB12345678", Sharing: byKey})
@@ -328,7 +329,7 @@ func (s *service) asker(t *testing.T, name string) func() (bedrock.Answer, error
 	}
 }
 
-// invoked is a reply of InvokeAgent.
+// invoked returns a service with a reply of InvokeAgent.
 //
 // Source: AWS, Amazon Bedrock API Reference, InvokeAgent, response syntax.
 func invoked(parts ...[]byte) *service {
@@ -467,7 +468,7 @@ func TestAgentRefuses(t *testing.T) {
 	})
 }
 
-// TestManagedSecrets checks that credentials which a service sends back get nowhere.
+// TestManagedSecrets checks that credentials sent back by a service are removed.
 func TestManagedSecrets(t *testing.T) {
 	for name, s := range map[string]*service{
 		"answer": generated("The key is "+llmtest.Canary+".", cited("The key", 0, 6, toAnn)),

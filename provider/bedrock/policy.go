@@ -14,26 +14,26 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// Resources are those that a configuration uses. Each is named as the configuration
-// does, by ID or ARN.
+// Resources are the AWS resources that a configuration uses. Each is given by its ID or ARN, as in
+// the configuration.
 type Resources struct {
-	// Account is the account that IDs are of, twelve digits; empty: that of the ARNs
-	// among the resources.
+	// Account is the account of resources given by ID, twelve digits; empty: that of the ARNs among
+	// the resources.
 	Account string
 
 	Models    []string // language and embedding models and inference profiles
 	Rerankers []string
 
-	// KnowledgeBases are searched (Retrieve). Those with a model besides answer
-	// questions themselves (RetrieveAndGenerate) with it.
+	// KnowledgeBases are searched (Retrieve). Those that also have a model in Answers answer
+	// questions themselves (RetrieveAndGenerate).
 	KnowledgeBases []KnowledgeBase
-	Answers        map[string]string // models that answer, by knowledge base
+	Answers        map[string]string // answering models, by knowledge base
 
 	Agents     []string // ARNs of aliases, or "AGENT/ALIAS"
 	Guardrails []string // of verifiers and of Answers
 
-	// Profiles say which foundation models inference profiles route to, as ARNs. Those
-	// that are not here are asked for, which takes bedrock:GetInferenceProfile.
+	// Profiles maps inference profiles to the ARNs of the foundation models they route to. Missing
+	// ones are looked up, which requires bedrock:GetInferenceProfile.
 	Profiles map[string][]string
 }
 
@@ -41,26 +41,26 @@ type Resources struct {
 type Policy struct {
 	Document []byte // JSON, indented
 
-	// Notes say in words what the document cannot: what it leaves out, and why.
+	// Notes explain what the document omits, and why.
 	Notes []string
 }
 
-// IAMPolicy returns the policy that lets assay use the resources and nothing else. Each
-// statement names its resources; none has a wildcard.
+// IAMPolicy returns a policy that allows assay to use exactly these resources. Each statement names
+// its resources, without wildcards.
 //
-// Whoever calls through an inference profile needs it and the foundation model in each
-// region that it routes to; those are allowed through the profile alone
-// (bedrock:InferenceProfileArn). A few actions cannot be limited to resources:
-// bedrock:Rerank and bedrock:RetrieveAndGenerate. They are left out, with a note that
-// has the statement to add for whoever accepts it.
+// A call through an inference profile requires permission for the profile and for its foundation
+// model in each region that it routes to. The models are allowed only through the profile
+// (bedrock:InferenceProfileArn). Two actions cannot be limited to resources: bedrock:Rerank and
+// bedrock:RetrieveAndGenerate. They are omitted, with a note that contains the statement to add if
+// that is acceptable.
 //
-// It is ErrInvalid where a resource cannot be told, or the account of one is missing,
-// and an *llm.Error where Bedrock does not say what a profile routes to.
+// The error is ErrInvalid if a resource cannot be identified or its account is missing, and an
+// *llm.Error if the routes of a profile cannot be retrieved.
 //
-// Source: AWS, Service Authorization Reference, "Actions, resources, and condition keys
-// for Amazon Bedrock"; Amazon Bedrock User Guide, "Prerequisites for inference
-// profiles", "Permissions for reranking in Amazon Bedrock", "Query a knowledge base and
-// generate responses based off the retrieved data" (inference profiles).
+// Source: AWS, Service Authorization Reference, "Actions, resources, and condition keys for Amazon
+// Bedrock"; Amazon Bedrock User Guide, "Prerequisites for inference profiles", "Permissions for
+// reranking in Amazon Bedrock", "Query a knowledge base and generate responses based off the
+// retrieved data" (inference profiles).
 func (p *Provider) IAMPolicy(ctx context.Context, r Resources) (Policy, error) {
 	region, err := p.Region(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Provider) IAMPolicy(ctx context.Context, r Resources) (Policy, error) {
 	return w.policy()
 }
 
-// A statement is one of a policy.
+// A statement is a statement of a policy.
 type statement struct {
 	Sid       string
 	Effect    string
@@ -103,7 +103,7 @@ type statement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
-// A policyWriter gathers a policy's statements.
+// A policyWriter collects a policy's statements.
 type policyWriter struct {
 	provider        *Provider
 	region, account string
@@ -116,7 +116,7 @@ type policyWriter struct {
 
 var accountID = lazyregexp.New(`^[0-9]{12}$`)
 
-// findAccount takes the account from the resources' ARNs where it is not given.
+// findAccount sets a missing account from the resources' ARNs.
 func (w *policyWriter) findAccount(r Resources) error {
 	names := slices.Concat(r.Models, r.Rerankers, r.Agents, r.Guardrails, slices.Sorted(maps.Values(r.Answers)))
 	for _, k := range r.KnowledgeBases {
@@ -160,13 +160,13 @@ func (w *policyWriter) resource(sid, action, kind, name string) error {
 	return nil
 }
 
-// allow adds a statement, to one of the same actions and conditions where there is one.
+// allow adds a statement, or extends one with the same name and conditions.
 func (w *policyWriter) allow(s statement) {
 	s.Effect = "Allow"
 	for i := range w.statements {
 		have := &w.statements[i]
 		if have.Sid == s.Sid && !reflect.DeepEqual(have.Condition, s.Condition) {
-			s.Sid += "2" // names are unique in a policy
+			s.Sid += "2" // names must be unique in a policy
 		} else if have.Sid == s.Sid {
 			have.Resource = append(have.Resource, s.Resource...)
 			slices.Sort(have.Resource)
@@ -180,7 +180,7 @@ func (w *policyWriter) allow(s statement) {
 // invoke are the actions of Converse, ConverseStream and InvokeModel.
 var invoke = []string{"bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"}
 
-// model allows a model, or an inference profile and what it routes to.
+// model allows a model, or an inference profile and its routes.
 func (w *policyWriter) model(ctx context.Context, name string) error {
 	kind, id := "", name
 	if strings.HasPrefix(name, "arn:") {
@@ -205,8 +205,7 @@ func (w *policyWriter) model(ctx context.Context, name string) error {
 	return nil
 }
 
-// profile allows an inference profile, and through it the foundation models that it
-// routes to.
+// profile allows an inference profile and, through it, the foundation models that it routes to.
 func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error {
 	routes := w.profiles[name]
 	own, err := w.arn(kind, name)
@@ -245,7 +244,7 @@ func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error
 	return nil
 }
 
-// sidOf returns an ID as a statement's name may have it: of letters and digits.
+// sidOf returns an ID in a form that is valid in a statement's name: letters and digits.
 func sidOf(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') {
@@ -255,7 +254,7 @@ func sidOf(id string) string {
 	}, id)
 }
 
-// bases allows what knowledge bases need.
+// bases allows the actions of knowledge bases.
 func (w *policyWriter) bases(ctx context.Context, r Resources) error {
 	for _, k := range r.KnowledgeBases {
 		if err := w.resource("SearchKnowledgeBases", "bedrock:Retrieve", "knowledge-base", k.ID); err != nil {
@@ -285,7 +284,7 @@ func (w *policyWriter) bases(ctx context.Context, r Resources) error {
 		if err := w.model(ctx, r.Answers[base]); err != nil {
 			return err
 		}
-		if own, ok := w.own[r.Answers[base]]; ok { // RetrieveAndGenerate looks it up
+		if own, ok := w.own[r.Answers[base]]; ok { // RetrieveAndGenerate looks up the profile
 			w.allow(statement{Sid: "ReadProfiles", Action: []string{"bedrock:GetInferenceProfile"}, Resource: []string{own}})
 		}
 		w.unscoped("bedrock:RetrieveAndGenerate", "having a knowledge base answer by itself")
@@ -293,7 +292,7 @@ func (w *policyWriter) bases(ctx context.Context, r Resources) error {
 	return nil
 }
 
-// unscoped notes an action that IAM cannot limit to resources.
+// unscoped adds a note on an action that IAM cannot limit to resources.
 func (w *policyWriter) unscoped(action, what string) {
 	note := fmt.Sprintf("%s is not in the policy, so that %s will be refused: AWS IAM knows no resources for this action and allows it for all or none. "+
 		`If you accept that, add {"Sid":"%s","Effect":"Allow","Action":["%s"],"Resource":"*"}; the models and knowledge bases that it can reach stay limited by the other statements.`,
@@ -303,7 +302,7 @@ func (w *policyWriter) unscoped(action, what string) {
 	}
 }
 
-// policy returns what was gathered.
+// policy returns the collected policy.
 func (w *policyWriter) policy() (Policy, error) {
 	if len(w.statements) == 0 {
 		return Policy{}, fmt.Errorf("no resources of Amazon Bedrock are configured: %w", assay.ErrInvalid)

@@ -23,7 +23,7 @@ const (
 	haiku   = "anthropic.claude-haiku-4-5-20251001-v1:0"
 )
 
-// everything uses every kind of resource.
+// everything contains every kind of resource.
 var everything = bedrock.Resources{
 	Account:   account,
 	Models:    []string{"amazon.nova-lite-v1:0", "eu." + haiku, "amazon.titan-embed-text-v2:0", "arn:aws:bedrock:eu-west-1:123456789012:provisioned-model/abc123"},
@@ -46,7 +46,7 @@ type policyStatement struct {
 	Condition        map[string]map[string][]string
 }
 
-// policyOf returns the statements of a policy by name, checked for what holds of all.
+// policyOf returns the statements of a policy by name, after checking the invariants of policies.
 func policyOf(t *testing.T, p *bedrock.Provider, r bedrock.Resources) (map[string]policyStatement, bedrock.Policy) {
 	t.Helper()
 	got, err := p.IAMPolicy(t.Context(), r)
@@ -118,7 +118,7 @@ func TestIAMPolicy(t *testing.T) {
 	}
 }
 
-// profiles is a control plane that knows of a profile.
+// profiles returns a provider whose control plane knows one profile.
 //
 // Source: AWS, Amazon Bedrock API Reference, GetInferenceProfile, ListInferenceProfiles,
 // ListFoundationModels.
@@ -187,8 +187,8 @@ func TestIAMPolicyRefused(t *testing.T) {
 	}
 }
 
-// TestIAMPolicyAccount checks that the account may come from an ARN, and the partition
-// from the region.
+// TestIAMPolicyAccount checks that the account can come from an ARN, and the partition from the
+// region.
 func TestIAMPolicyAccount(t *testing.T) {
 	c := bedrocktest.Bare()
 	c.Region = "us-gov-west-1"

@@ -16,31 +16,31 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A reading is what has been read of a model's reply.
+// A reading is the state of a model's reply while it is read.
 type reading struct {
 	request    llm.Request
-	schemaTool string       // whose arguments are the reply's text; empty: no tool's
-	client     *wire.Client // takes credentials out of the reply: it must not get into the journal
+	schemaTool string       // the tool whose arguments are the reply's text; empty: none
+	client     *wire.Client // removes credentials from the reply, which is journalled
 	scrubber   *wire.Scrubber
 
 	text    strings.Builder
 	calls   []llm.ToolCall
-	blocks  map[int32]int // open tool calls by their block: index into calls; asText
+	blocks  map[int32]int // open tool calls by block: index into calls, or asText
 	thought []thought
 	stop    types.StopReason
 	usage   *types.TokenUsage
 	served  string
-	counted bool // the metadata, which comes last, is here
+	counted bool // the metadata, which comes last, has arrived
 }
 
 // asText is the index of a call whose arguments are the reply's text.
 const asText = -1
 
-// done reports whether a stream has had its end: the reason why it stopped, and the
-// metadata behind it.
+// done reports whether a stream is complete: the stop reason and the metadata after it have
+// arrived.
 func (r *reading) done() bool { return r.stop != "" && r.counted }
 
-// whole reads a reply that is no stream.
+// whole reads a reply that is not a stream.
 func (r *reading) whole(out *bedrockruntime.ConverseOutput) error {
 	message, ok := out.Output.(*types.ConverseOutputMemberMessage)
 	if !ok || out.StopReason == "" {
@@ -67,21 +67,21 @@ func (r *reading) whole(out *bedrockruntime.ConverseOutput) error {
 	return nil
 }
 
-// write adds to the text and returns what of it is ready.
+// write appends to the text and returns the part that is safe to stream.
 func (r *reading) write(text string) string {
 	text = r.scrubber.Next(strings.ToValidUTF8(text, "\uFFFD"))
 	r.text.WriteString(text)
 	return text
 }
 
-// rest ends the text and returns what write has held back.
+// rest ends the text and returns the part that write has held back.
 func (r *reading) rest() string {
 	text := r.scrubber.Rest()
 	r.text.WriteString(text)
 	return text
 }
 
-// call adds a whole call.
+// call adds a complete call.
 func (r *reading) call(id, name, args string) {
 	if r.schemaTool != "" && name == r.schemaTool {
 		r.write(args)
@@ -90,8 +90,7 @@ func (r *reading) call(id, name, args string) {
 	r.calls = append(r.calls, llm.ToolCall{ID: id, Name: name, Arguments: args})
 }
 
-// event reads an event of a stream and returns the text that it adds. Events of a kind
-// that is not known are passed over.
+// event handles an event of a stream and returns the text that it adds. It ignores unknown events.
 func (r *reading) event(event types.ConverseStreamOutput) (text string) {
 	switch e := event.(type) {
 	case *types.ConverseStreamOutputMemberContentBlockStart:
@@ -111,7 +110,7 @@ func (r *reading) event(event types.ConverseStreamOutput) (text string) {
 	return ""
 }
 
-// begin opens a block that is a tool call.
+// begin opens a tool call block.
 func (r *reading) begin(block int32, id, name string) {
 	if r.blocks == nil {
 		r.blocks = map[int32]int{}
@@ -142,12 +141,12 @@ func (r *reading) delta(block int32, delta types.ContentBlockDelta) (text string
 	return ""
 }
 
-// response returns the reply, once it is whole.
+// response returns the response of a complete reply.
 func (r *reading) response() llm.Response {
 	out := llm.Response{Text: r.text.String(), Calls: r.calls, Finish: r.finish(), Served: r.served}
 	for i := range out.Calls {
 		c := &out.Calls[i]
-		c.Arguments = cmp.Or(c.Arguments, "{}") // of a tool without parameters a stream sends nothing
+		c.Arguments = cmp.Or(c.Arguments, "{}") // streams omit the arguments of a tool without parameters
 	}
 	if len(out.Calls) > 0 && len(r.thought) > 0 {
 		out.Calls[0].Opaque = opaque(r.thought)
@@ -174,11 +173,11 @@ func (r *reading) finish() llm.Finish {
 	return llm.FinishOther
 }
 
-// tokens returns what a reply has cost. Bedrock's inputTokens leave out those that are
-// read from the cache or written into it, of some models; totalTokens has them all.
+// tokens returns the usage of a reply. For some models, Bedrock's inputTokens exclude the tokens
+// read from or written to the cache; totalTokens include all.
 //
-// Source: AWS, Amazon Bedrock API Reference, TokenUsage; User Guide, "Prompt caching
-// for faster model inference".
+// Source: AWS, Amazon Bedrock API Reference, TokenUsage; User Guide, "Prompt caching for faster
+// model inference".
 func (r *reading) tokens(out llm.Response) (u assay.Usage, cached int, estimated bool) {
 	u.Calls = 1
 	if r.usage == nil || aws.ToInt32(r.usage.InputTokens) <= 0 && aws.ToInt32(r.usage.TotalTokens) <= 0 {
@@ -186,7 +185,7 @@ func (r *reading) tokens(out llm.Response) (u assay.Usage, cached int, estimated
 		for _, c := range out.Calls {
 			u.OutputTokens += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
 		}
-		u.OutputTokens = min(u.OutputTokens, r.request.MaxTokens) // it was asked for no more
+		u.OutputTokens = min(u.OutputTokens, r.request.MaxTokens) // the requested maximum
 		return u, 0, true
 	}
 	count := func(n *int32) int { return int(max(0, aws.ToInt32(n))) }
@@ -201,8 +200,8 @@ func (r *reading) tokens(out llm.Response) (u assay.Usage, cached int, estimated
 	return u, min(read, u.InputTokens), false
 }
 
-// A thought is a block of a model's reasoning, which Claude wants back, word for word,
-// with the results of the calls that it made after it.
+// A thought is a block of a model's reasoning. Claude requires it back, unchanged, with the results
+// of the calls that follow it.
 type thought struct {
 	Text      string `json:"text,omitempty"`
 	Signature string `json:"signature,omitempty"`
@@ -220,7 +219,7 @@ func thoughtOf(block types.ReasoningContentBlock) thought {
 	return thought{}
 }
 
-// think adds a piece of a reasoning block of a stream.
+// think adds a piece of a streamed reasoning block.
 func (r *reading) think(block int32, delta types.ReasoningContentBlockDelta) {
 	if n := len(r.thought); n == 0 || r.thought[n-1].block != block {
 		r.thought = append(r.thought, thought{block: block})
@@ -236,18 +235,18 @@ func (r *reading) think(block int32, delta types.ReasoningContentBlockDelta) {
 	}
 }
 
-// opaqueMark tells what this package keeps with a call from what others do.
+// opaqueMark marks opaque data of this package.
 const opaqueMark = "bedrock.reasoning:"
 
 func opaque(thoughts []thought) string {
 	data, err := json.Marshal(thoughts)
 	if err != nil {
-		return "" // of strings and bytes it cannot fail
+		return "" // strings and bytes only: cannot fail
 	}
 	return opaqueMark + string(data)
 }
 
-// thoughts returns the reasoning that came before calls.
+// thoughts returns the reasoning blocks that precede calls.
 func thoughts(calls []llm.ToolCall) []types.ContentBlock {
 	var blocks []types.ContentBlock
 	for _, c := range calls {

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 )
 
-// reply is a reply of Converse.
+// reply returns a service with a reply of Converse.
 //
 // Source: AWS, Amazon Bedrock API Reference, Converse, response syntax.
 func reply(stop string, usage object, content ...any) *service {
@@ -29,7 +29,7 @@ func reply(stop string, usage object, content ...any) *service {
 
 var few = object{"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
 
-// generate has a model answer a request from the service.
+// generate makes a model's call to the service.
 func (s *service) generate(t *testing.T, change func(*bedrock.Config), model string, req llm.Request) (llm.Response, map[string]any, error) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -58,7 +58,7 @@ func (s *service) generate(t *testing.T, change func(*bedrock.Config), model str
 
 var verdict = &llm.Schema{Name: "verdict", Schema: json.RawMessage(`{"type":"object","properties":{"z":{"type":"integer","minimum":1},"a":{"type":"string"}},"required":["z"],"additionalProperties":false}`)}
 
-// TestSchemas checks how models are asked for a schema.
+// TestSchemas checks how schemas are sent to each model.
 func TestSchemas(t *testing.T) {
 	ok := func() *service { return reply("end_turn", few, object{"text": `{"z":1}`}) }
 	tests := []struct{ model, want string }{
@@ -117,7 +117,7 @@ func TestSchemas(t *testing.T) {
 	})
 }
 
-// TestRequest checks what the suite leaves out.
+// TestRequest checks parts of requests that the contract tests do not cover.
 func TestRequest(t *testing.T) {
 	ok := func() *service { return reply("end_turn", few, object{"text": "Five."}) }
 	tool := []llm.Tool{{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{"type":"object"}`)}}
@@ -183,7 +183,7 @@ func TestRequest(t *testing.T) {
 	})
 }
 
-// TestUsage checks what a reply is said to have cost.
+// TestUsage checks the usage of replies.
 func TestUsage(t *testing.T) {
 	tests := []struct {
 		usage       object
@@ -222,8 +222,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestReasoning checks that what a model thought before its calls comes back to it, and
-// to nobody else.
+// TestReasoning checks that the reasoning before calls is sent back to the same model and to no
+// other.
 func TestReasoning(t *testing.T) {
 	blocks := []any{
 		object{"reasoningContent": object{"reasoningText": object{"text": "hm", "signature": "sig"}}}, object{"reasoningContent": object{"redactedContent": "AAEC"}},
@@ -252,8 +252,8 @@ func TestReasoning(t *testing.T) {
 	}
 }
 
-// TestMissing checks that an error says what is missing where: the model in the region,
-// or the profile that it is served through.
+// TestMissing checks that an error names what is missing: the model in the region, or the profile
+// that serves it.
 func TestMissing(t *testing.T) {
 	tests := []struct {
 		status        int
@@ -291,7 +291,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestCredentials checks what the SDK's configuration does, and what becomes of it.
+// TestCredentials checks the SDK's configuration of region and credentials.
 func TestCredentials(t *testing.T) {
 	for _, name := range []string{"AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
 		t.Setenv(name, "")

@@ -31,12 +31,11 @@ type reranker struct {
 	name     string
 }
 
-// Reranker returns a reranking model by its ID ("cohere.rerank-v3-5:0",
-// "amazon.rerank-v1:0") or ARN.
+// Reranker returns a reranking model by its ID ("cohere.rerank-v3-5:0", "amazon.rerank-v1:0") or
+// ARN.
 //
-// Its scores are relevance in [0, 1]. The models score each text for itself, beside
-// the query and no other text: scores of several requests, of at most 1,000 texts
-// each, are on one scale.
+// Its scores are in [0, 1]. The models score each text independently of the others, so the scores
+// of several requests, of at most 1,000 texts each, are on one scale.
 func (p *Provider) Reranker(model string) llm.Reranker {
 	return &reranker{p, model, p.config.Name + "/" + model}
 }
@@ -44,7 +43,7 @@ func (p *Provider) Reranker(model string) llm.Reranker {
 // Model implements llm.Reranker.
 func (r *reranker) Model() string { return r.name }
 
-// Facts implements llm.Described: nothing is known, but that it costs calls.
+// Facts implements llm.Described. No facts are known.
 func (r *reranker) Facts() llm.Facts { return llm.Facts{} }
 
 // Rerank implements llm.Reranker.
@@ -64,7 +63,7 @@ func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 		batch := texts[len(scores):min(len(texts), len(scores)+maxSources)]
 		made, err := r.batch(ctx, query, batch)
 		if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == llm.TooLong {
-			// Which one it is Bedrock does not say; the longest is in any case.
+			// Bedrock does not report which text it is. If any is too long, the longest is.
 			i := longest(batch)
 			return nil, &llm.TooLongError{Model: r.name, Text: len(scores) + i, Tokens: max(tokencount.Estimate(query)+tokencount.Estimate(batch[i]), window+1), Limit: window}
 		}
@@ -76,7 +75,7 @@ func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	return scores, nil
 }
 
-// longest returns which of some texts has most bytes.
+// longest returns the index of the text with the most bytes.
 func longest(texts []string) int {
 	at := 0
 	for i, text := range texts {
@@ -87,11 +86,11 @@ func longest(texts []string) int {
 	return at
 }
 
-// window returns how many tokens of query and text the model reads. What is longer
-// Cohere's cuts without saying so: texts are measured before, by a cautious estimate.
+// window returns the token limit of the model for query and text. Cohere's model silently truncates
+// longer input, so texts are measured by a cautious estimate before.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Rerank 3.5", context window. Of Amazon's
-// reranker none is told; what a text may have there, by its characters, is the bound.
+// Source: AWS, Amazon Bedrock User Guide, "Rerank 3.5", context window. No limit is documented for
+// Amazon's reranker; the limit of characters per text is used instead.
 func (r *reranker) window() int {
 	if strings.HasPrefix(r.provider.foundation(r.id), "cohere.rerank") {
 		return 4096
@@ -99,7 +98,7 @@ func (r *reranker) window() int {
 	return maxRerankText
 }
 
-// batch scores as many texts as a request takes.
+// batch scores the texts of one request.
 func (r *reranker) batch(ctx context.Context, query string, texts []string) ([]float64, error) {
 	in := &bedrockagentruntime.RerankInput{
 		Queries: []types.RerankQuery{{Type: types.RerankQueryContentTypeText, TextQuery: &types.RerankTextDocument{Text: nonEmpty(query)}}},
@@ -133,7 +132,7 @@ func (r *reranker) batch(ctx context.Context, query string, texts []string) ([]f
 	return scores, nil
 }
 
-// page makes a request, puts its scores in their places and returns how many they are.
+// page makes a request, stores its scores and returns their number.
 func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput, most assay.Usage, scores []float64, seen []bool) (int, error) {
 	x, err := r.provider.exchange(ctx, r.name)
 	if err != nil {
@@ -179,7 +178,7 @@ func all(seen []bool) bool {
 	return true
 }
 
-// nonEmpty returns text, or a blank where Bedrock takes no empty one.
+// nonEmpty returns text, or a blank for an empty one, which Bedrock rejects.
 func nonEmpty(text string) *string {
 	if text == "" {
 		text = " "
@@ -187,7 +186,7 @@ func nonEmpty(text string) *string {
 	return &text
 }
 
-// modelARN returns the ARN of a foundation model that is named by its ID or ARN.
+// modelARN returns the ARN of a foundation model, given its ID or ARN.
 func modelARN(region, model string) string {
 	if strings.HasPrefix(model, "arn:") {
 		return model

@@ -8,29 +8,28 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Sharing says who may see what of a knowledge base, which knows nothing of assay's
-// principals. The zero Sharing lets nobody see anything.
+// A Sharing controls access to a knowledge base, which has no notion of assay's principals. The
+// zero Sharing grants no access.
 //
-// Whoever OpenTo names sees all of it. Everybody else sees the documents whose
-// metadata names them: the condition is a part of each search's filter, and what
-// comes back is held to it once more.
+// Principals in OpenTo see all documents. Others see the documents whose metadata names them. This
+// condition is part of each search's filter, and the results are checked against it again.
 type Sharing struct {
-	OpenTo []string // entries of an ACL: "*" (every principal), "user:NAME", "group:NAME"
+	OpenTo []string // ACL entries: "*" (every principal), "user:NAME", "group:NAME"
 
-	// Metadata keys, whose values are lists of strings: names of users, and of groups,
-	// that may see the document. Empty: there is no such key.
+	// UsersKey and GroupsKey are metadata keys with lists of the users and groups that may see the
+	// document. Empty: no such key.
 	UsersKey  string
 	GroupsKey string
 }
 
-// check reports, as ErrInvalid, what is wrong with s.
+// check returns ErrInvalid if s is invalid.
 func (s Sharing) check() error {
 	_, err := assay.RestrictTo(s.OpenTo...)
 	return err
 }
 
-// filter returns what a search by a must be narrowed by; ok is false where a may see
-// nothing at all.
+// filter returns the filter that restricts a search to the documents visible to a; ok is false if
+// none are.
 func (s Sharing) filter(a assay.Access) (f assay.Filter, ok bool) {
 	if open, err := assay.RestrictTo(s.OpenTo...); err == nil && a.Allows(open) {
 		return assay.Filter{}, true
@@ -52,7 +51,7 @@ func (s Sharing) filter(a assay.Access) (f assay.Filter, ok bool) {
 	return assay.Filter{Op: assay.OpOrAll, Filters: parts}, true
 }
 
-// acl returns who may see a document with this metadata.
+// acl returns the ACL of a document with this metadata.
 func (s Sharing) acl(m assay.Metadata) assay.ACL {
 	allow := slices.Clone(s.OpenTo)
 	for kind, key := range map[string]string{"user:": s.UsersKey, "group:": s.GroupsKey} {
@@ -67,12 +66,12 @@ func (s Sharing) acl(m assay.Metadata) assay.ACL {
 	}
 	acl, err := assay.RestrictTo(allow...)
 	if err != nil {
-		return assay.ACL{Restricted: true} // nobody
+		return assay.ACL{Restricted: true} // no principal
 	}
 	return acl
 }
 
-// hidden says that a may see nothing of what.
+// hidden returns the message for an access that may see nothing of what.
 func hidden(what string) string {
 	return fmt.Sprintf("%s is not shared with whoever asks: nothing of it was searched", what)
 }

@@ -21,8 +21,8 @@ func TestTitan(t *testing.T) { llmtest.TestEmbedWire(t, bedrocktest.EmbedTitan()
 
 func TestCohere(t *testing.T) { llmtest.TestEmbedWire(t, bedrocktest.EmbedCohere()) }
 
-// TestTooLong checks that a text which a service refuses for its length is told by its
-// place, with the vectors of those before it.
+// TestTooLong checks that the error for a text that is too long has its index, and that the vectors
+// of the texts before it are returned.
 func TestTooLong(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

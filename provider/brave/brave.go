@@ -1,4 +1,4 @@
-// Package brave searches the web by the Brave Search API.
+// Package brave searches the web with the Brave Search API.
 //
 // Sources: Brave, "Web Search", "Response Headers" and "Rate limiting" at
 // api-dashboard.search.brave.com/documentation.
@@ -22,25 +22,25 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Brave serves the API.
+// DefaultURL is the address of the API at Brave.
 const DefaultURL = "https://api.search.brave.com/res/v1"
 
-// MaxResults is how many results a search brings at most.
+// MaxResults is the largest number of results of a search.
 const MaxResults = 20
 
-// A Config says how Brave is reached. Key is required.
+// A Config configures access to Brave. Key is required.
 type Config struct {
 	Name    string // in errors and answers; empty: "brave"
 	BaseURL string // empty: DefaultURL
 	Key     secret.Secret
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
 // A Searcher searches the web. It implements assay.WebSearcher.
@@ -49,7 +49,7 @@ type Searcher struct {
 	base   string
 }
 
-// New returns a searcher. An address that is none is assay.ErrInvalid.
+// New returns a searcher. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Searcher, error) {
 	client, base, err := wire.Endpoint{
 		Name: cmp.Or(c.Name, "brave"), BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
@@ -65,9 +65,8 @@ func New(c Config) (*Searcher, error) {
 // Name implements assay.WebSearcher.
 func (s *Searcher) Name() string { return s.client.Name }
 
-// SearchWeb implements assay.WebSearcher. Of more than MaxResults that many are asked
-// for. Failures are *llm.Error; one is a query that Brave finds too long: it takes 400
-// characters and 50 words.
+// SearchWeb implements assay.WebSearcher. It returns at most MaxResults results. Failures are
+// *llm.Error, including a query over Brave's limits of 400 characters and 50 words.
 func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if n < 1 || strings.TrimSpace(query) == "" {
 		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
@@ -80,7 +79,7 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 				Title       string `json:"title"`
 				Description string `json:"description"`
 			} `json:"results"`
-		} `json:"web"` // left out where nothing was found
+		} `json:"web"` // missing if there are no results
 	}
 	parameters := url.Values{"q": {query}, "count": {strconv.Itoa(min(n, MaxResults))}, "text_decorations": {"false"}, "result_filter": {"web"}}
 	if err := s.client.JSON(ctx, http.MethodGet, s.base+"/web/search?"+parameters.Encode(), nil, &out); err != nil {
@@ -96,7 +95,7 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 	return results.Clean(&s.client, raw, n)
 }
 
-// explain reads a failure: Brave's codes say more than the status.
+// explain parses a failed response. Brave's error codes are more specific than the status.
 func explain(status int, header http.Header, body []byte) wire.Fault {
 	var reply struct {
 		Error struct {
@@ -104,7 +103,7 @@ func explain(status int, header http.Header, body []byte) wire.Fault {
 			Detail string `json:"detail"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &reply) // what is no JSON says nothing more than its status
+	_ = json.Unmarshal(body, &reply) // without JSON only the status counts
 	f := wire.Fault{Message: reply.Error.Detail}
 	switch {
 	case strings.HasPrefix(reply.Error.Code, "SUBSCRIPTION_"): // with the status 422
@@ -117,8 +116,8 @@ func explain(status int, header http.Header, body []byte) wire.Fault {
 	return f
 }
 
-// reset returns how long the windows of the rate limit take that are used up: they are
-// listed side by side, as in "0, 14523" requests left and "1, 1419704" seconds.
+// reset returns the longest wait until an exhausted rate limit window ends. The headers list
+// several windows, for example "0, 14523" remaining requests and "1, 1419704" seconds.
 func reset(h http.Header) time.Duration {
 	left, until := strings.Split(h.Get("X-RateLimit-Remaining"), ","), strings.Split(h.Get("X-RateLimit-Reset"), ",")
 	const day = 24 * 60 * 60

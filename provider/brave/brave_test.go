@@ -17,8 +17,8 @@ import (
 
 func TestContract(t *testing.T) { llmtest.TestWebWire(t, bravetest.Search()) }
 
-// Brave says in its headers when a window of the rate limit is over, and in a code what
-// its statuses do not.
+// TestFailures checks that the wait is read from the rate limit headers, and the kind from the
+// error code if the status is ambiguous.
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name, left, until, code string

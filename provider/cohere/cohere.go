@@ -1,9 +1,9 @@
-// Package cohere reaches rerankers and embedding models by the API of Cohere, version
-// 2: Cohere's own, and others behind servers that speak it (vLLM, LiteLLM, OpenVINO).
+// Package cohere implements rerankers and embedding models with version 2 of Cohere's API: Cohere's
+// own, and others behind compatible servers (vLLM, LiteLLM, OpenVINO).
 //
-// Sources: "Rerank" and "Embed" in the API reference, version 2, and "Best Practices
-// for using Rerank" at docs.cohere.com; cohere-ai/cohere-go 2.15.3, which is generated
-// from Cohere's OpenAPI description.
+// Sources: "Rerank" and "Embed" in the API reference, version 2, and "Best Practices for using
+// Rerank" at docs.cohere.com; cohere-ai/cohere-go 2.15.3, which is generated from Cohere's OpenAPI
+// description.
 package cohere
 
 import (
@@ -23,36 +23,35 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Cohere serves the API.
+// DefaultURL is the address of the API at Cohere.
 const DefaultURL = "https://api.cohere.com/v2"
 
-// A Config says which service to reach, and how. Everything may be left out but the
-// Key, which a service of one's own may do without.
+// A Config configures a service. All fields are optional, except Key, which only a self-hosted
+// service may not need.
 type Config struct {
-	Name    string        // of the provider, before the model's name; empty: "cohere"
-	BaseURL string        // /v2 is added where it ends in no version; empty: DefaultURL
+	Name    string        // provider name, prefix of the model's name; empty: "cohere"
+	BaseURL string        // /v2 is appended if it ends in no version; empty: DefaultURL
 	Key     secret.Secret // sent as a bearer token
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Provider makes rerankers and embedders of one service. It is safe for concurrent
-// use.
+// A Provider returns rerankers and embedders of one service. It is safe for concurrent use.
 type Provider struct {
 	client wire.Client
 	name   string
-	url    string // up to and with the version
+	url    string // up to and including the version
 }
 
 var versioned = lazyregexp.New(`/v\d+$`)
 
-// New returns a provider. An address that is none is assay.ErrInvalid.
+// New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
 	name := cmp.Or(c.Name, "cohere")
 	client, base, err := wire.Endpoint{
@@ -69,23 +68,23 @@ func New(c Config) (*Provider, error) {
 	return &Provider{client: client, name: name, url: base}, nil
 }
 
-// named returns a client that speaks of a model.
+// named returns a client whose errors name a model.
 func (p *Provider) named(model string) wire.Client {
 	c := p.client
 	c.Name = p.name + "/" + model
 	return c
 }
 
-// A RerankConfig says how texts are to be judged.
+// A RerankConfig configures a reranker.
 type RerankConfig struct {
-	MaxTokens int // of a query and a text together; 0: known of Cohere's, else 4,096
+	MaxTokens int // of query and text together; 0: known for Cohere's models, else 4,096
 }
 
-// Reranker returns the reranker of that name: "rerank-v4.0-fast". Its scores are in
-// [0, 1], of Cohere's own models; of others, whatever the server makes of them.
+// Reranker returns the reranker with the given name, for example "rerank-v4.0-fast". The scores of
+// Cohere's own models are in [0, 1]; those of others depend on the server.
 //
-// The API cuts texts over a limit without a word. So they are measured by a cautious
-// estimate before they are sent, and one that is too long is a *TooLongError.
+// The API truncates texts over a limit silently. So texts are measured by a cautious estimate
+// before they are sent, and one that is too long is a *TooLongError.
 func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 	client := p.named(model)
 	limit := cmp.Or(max(0, c.MaxTokens), window(model))
@@ -101,7 +100,7 @@ func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 	return &batch.Reranker{Client: &client, Limit: batch.Limit{Tokens: limit, Cuts: true}, Fetch: fetch}
 }
 
-// window returns how many tokens of a query and a text a model reads.
+// window returns the token limit of a model for a query and a text together.
 //
 // Source: "Best Practices for using Rerank", document chunking.
 func window(model string) int {
@@ -118,7 +117,7 @@ type rerankRequest struct {
 	MaxTokensPerDoc int      `json:"max_tokens_per_doc"`
 }
 
-// A meta says what a call was billed.
+// A meta contains the billed units of a call.
 type meta struct {
 	Billed struct {
 		InputTokens float64 `json:"input_tokens"`
@@ -127,17 +126,17 @@ type meta struct {
 
 func (m meta) tokens() int { return int(min(max(0, m.Billed.InputTokens), 1e9)) }
 
-// maxBatch is how many texts the API takes in a request.
+// maxBatch is the largest number of texts in a request.
 const maxBatch = 96
 
-// An EmbedConfig says how vectors are to be made.
+// An EmbedConfig configures an embedding model.
 type EmbedConfig struct {
-	Dimensions int // of the vectors; 0: as many as the model makes by itself
+	Dimensions int // of the vectors; 0: the model's default
 }
 
-// Embedder returns the model of that name that makes vectors: "embed-v4.0". A text
-// over the model's limit is refused by the service and so a *TooLongError. A number
-// of dimensions below 0 is assay.ErrInvalid.
+// Embedder returns the embedding model with the given name, for example "embed-v4.0". A text over
+// the model's limit is rejected by the service and returned as a *TooLongError. A negative number
+// of dimensions is assay.ErrInvalid.
 func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 {
 		return nil, fmt.Errorf("vectors of %d dimensions: %w", c.Dimensions, assay.ErrInvalid)
@@ -177,7 +176,7 @@ type embedRequest struct {
 
 var types = map[llm.Purpose]string{llm.Passage: "search_document", llm.Query: "search_query"}
 
-// explain reads the body of a failure.
+// explain parses the body of a failed response.
 //
 // Source: "Errors" at docs.cohere.com; 498 and 499 are Cohere's own.
 func explain(status int, _ http.Header, body []byte) wire.Fault {
@@ -197,7 +196,7 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 			f.Kind = llm.TooLong
 		}
 	case status == 429 && strings.Contains(message, "month"):
-		f.Kind = llm.NoQuota // a trial key has a number of calls a month
+		f.Kind = llm.NoQuota // a trial key has a monthly limit of calls
 	}
 	return f
 }

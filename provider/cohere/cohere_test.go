@@ -21,8 +21,7 @@ func TestContract(t *testing.T) {
 	t.Run("embed", func(t *testing.T) { llmtest.TestEmbedWire(t, coheretest.Embed()) })
 }
 
-// start starts a server that answers each request with one reply, and keeps the
-// requests.
+// start starts a server that answers each request with the same reply and records the requests.
 func start(t *testing.T, path string, status int, reply string) (*cohere.Provider, *llmtest.Canned) {
 	h := &llmtest.Canned{Status: status, Type: "application/json", Replies: []string{reply}, Repeat: true}
 	p, err := cohere.New(cohere.Config{BaseURL: h.Start(t) + path, Key: secret.New("a-key-of-this-test")})
@@ -32,7 +31,8 @@ func start(t *testing.T, path string, status int, reply string) (*cohere.Provide
 	return p, h
 }
 
-// The reply is the example of "Rerank" in the API reference, shortened.
+// TestRerank checks requests and scores. The reply is the example of "Rerank" in the API reference,
+// shortened.
 func TestRerank(t *testing.T) {
 	const reply = `{"results":[{"index":3,"relevance_score":0.999071},{"index":0,"relevance_score":0.32713068},{"index":2,"relevance_score":0.1},{"index":1,"relevance_score":0.001}],"id":"07734bd2","meta":{"api_version":{"version":"2","is_experimental":false},"billed_units":{"search_units":1}}}`
 	for path, want := range map[string]string{"": "/v2/rerank", "/v2/": "/v2/rerank", "/v3": "/v3/rerank", "/gateway": "/gateway/v2/rerank"} {
@@ -53,7 +53,7 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-// The API would cut it.
+// TestRerankTooLong checks that a text that the API would truncate is not sent.
 func TestRerankTooLong(t *testing.T) {
 	p, asked := start(t, "", 200, `{}`)
 	for _, model := range []string{"rerank-v3.5", "another"} {

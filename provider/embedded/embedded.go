@@ -1,12 +1,10 @@
-// Package embedded is the sentence encoder in the binary: gte-small, an English
-// one of 384 dimensions, with int8 weights; and the reader that was trained from
-// it, [OpenReader]. They need no file, no network and no setting up; provider/local
-// runs them.
+// Package embedded provides the sentence encoder and the reader in the binary. The encoder is
+// gte-small, an English one of 384 dimensions, with int8 weights. The reader, [OpenReader], was
+// trained from it. They need no file, no network and no setup; provider/local runs them.
 //
-// The weights lie in the binary's file and are mapped with it: a program that
-// never embeds a text neither reads nor decodes them. LICENSE is the models', not
-// assay's; SOURCE.md says where they come from and how they are made again, and
-// SHA256SUMS lists the files.
+// The weights are part of the binary's file and are mapped with it. A program that never embeds a
+// text neither reads nor decodes them. LICENSE is the models' license, not assay's. SOURCE.md
+// documents their origin and how to reproduce them, and SHA256SUMS lists the files.
 package embedded
 
 import (
@@ -21,11 +19,11 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// Model is the name of the encoder and of its vectors, which is known before
-// any weights are read.
+// Model is the name of the encoder and of its embedding space. It is known before any weights are
+// read.
 const Model = name + "@" + sumHead + "/384"
 
-// What else is known of the encoder before it is opened.
+// Further properties of the encoder that are known before it is opened.
 const (
 	Dimensions = 384
 	MaxTokens  = 512
@@ -50,17 +48,16 @@ var open = sync.OnceValues(func() (*local.Encoder, error) {
 	return local.Open(context.Background(), described, local.Config{Name: name, Model: Model, SHA256: sum, Weights: weights})
 })
 
-// Open returns the encoder. The first call makes it ready.
+// Open returns the encoder. The first call decodes the weights.
 func Open() (*local.Encoder, error) { return open() }
 
-// Encoders offers this encoder alone, in the form in which an engine is given its
-// encoders.
+// Encoders provides only this encoder, in the form in which an engine receives its encoders.
 type Encoders struct{}
 
-// Default names it.
+// Default returns the encoder's name.
 func (Encoders) Default() string { return Model }
 
-// Open opens it; any other name is assay.ErrNotFound.
+// Open returns the encoder. Any other name is assay.ErrNotFound.
 func (Encoders) Open(_ context.Context, name string) (llm.Embedder, error) {
 	if name != Model {
 		return nil, fmt.Errorf("encoder %s: %w", name, assay.ErrNotFound)
@@ -68,13 +65,13 @@ func (Encoders) Open(_ context.Context, name string) (llm.Embedder, error) {
 	return Open()
 }
 
-// Bytes is the size of the weights and the files that describe them.
+// Bytes returns the total size of the weights and the files that describe them.
 func Bytes() int64 {
 	total := int64(len(weights))
 	for _, name := range []string{"config.json", "assay.json", "vocab.txt", "tokenizer_config.json"} {
 		info, err := fs.Stat(described, name)
 		if err != nil {
-			panic(err) // the compiler put it there
+			panic(err) // the file is embedded
 		}
 		total += info.Size()
 	}

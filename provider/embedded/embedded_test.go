@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/models"
 )
 
-// TestSums holds every file to its folder's SHA256SUMS, and the constant to the weights.
+// TestSums checks every file against its folder's SHA256SUMS, and the constant against the weights.
 func TestSums(t *testing.T) {
 	listed := checkSums(t, ".")
 	if listed["model.safetensors"] != sum || len(listed) != 5 {
@@ -34,7 +34,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// checkSums compares the files of a folder with its SHA256SUMS, which it returns.
+// checkSums compares the files of a folder with its SHA256SUMS and returns the listed sums.
 func checkSums(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	list, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
@@ -56,7 +56,7 @@ func checkSums(t *testing.T, dir string) map[string]string {
 	return listed
 }
 
-// TestRecipe makes the weights again from the half-precision ones.
+// TestRecipe reproduces the weights from the half-precision ones.
 func TestRecipe(t *testing.T) {
 	shared := os.Getenv("ASSAY_TESTDATA")
 	if shared == "" {
@@ -94,7 +94,7 @@ func TestOpen(t *testing.T) {
 	llmtest.TestEmbedder(t, e)
 }
 
-// TestMeaning: what means the same is closer than what only shares words.
+// TestMeaning checks that texts with the same meaning are closer than texts that only share words.
 func TestMeaning(t *testing.T) {
 	e, err := Open()
 	if err != nil {
@@ -125,7 +125,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// An engine is given no encoder under another name.
+// TestEncoders checks that no encoder is returned for another name.
 func TestEncoders(t *testing.T) {
 	var from Encoders
 	e, err := from.Open(t.Context(), from.Default())

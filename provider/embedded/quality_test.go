@@ -13,12 +13,12 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// mostLost is how much nDCG@10 the int8 weights may cost on any set.
+// mostLost is the largest loss of nDCG@10 caused by the int8 weights on any set.
 const mostLost = 0.003
 
-// TestQuality ranks every shared set by cosine alone, with the embedded encoder
-// and with the half-precision one that it was made from. It embeds a million
-// tokens twice, so it waits to be asked for.
+// TestQuality ranks every shared set by cosine alone, with the embedded encoder and with the
+// half-precision one that it was made from. It embeds a million tokens twice, so it runs only on
+// request.
 func TestQuality(t *testing.T) {
 	shared := os.Getenv("ASSAY_TESTDATA")
 	if shared == "" || os.Getenv("ASSAY_LONG") == "" {
@@ -50,8 +50,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// ranked returns the mean nDCG@10 of a set's passages in the order of their
-// cosines.
+// ranked returns the mean nDCG@10 of a set, with passages ranked by cosine.
 func ranked(ctx context.Context, t *testing.T, e llm.Embedder, set eval.Set) float64 {
 	t.Helper()
 	passages := make([]assay.Passage, len(set.Passages))

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// Files of the reader. Its embeddings and lowest layers are the encoder's.
+// The files of the reader. Its embeddings and lowest layers are the encoder's.
 var (
 	//go:embed reader/reader.json reader/SHA256SUMS
 	readerFiles embed.FS
@@ -47,12 +47,10 @@ func newReader(encoder *local.Encoder) (llm.Reader, error) {
 	return r, nil
 }
 
-// OpenReader returns the reader in the program. The first call makes it and the encoder
-// ready.
+// OpenReader returns the embedded reader. The first call decodes its weights and the encoder's.
 func OpenReader() (llm.Reader, error) { return openReader() }
 
-// readerSum returns the SHA-256 of the weights that SHA256SUMS lists. A test holds the
-// files to it.
+// readerSum returns the SHA-256 of the weights from SHA256SUMS. A test checks the files against it.
 func readerSum(files fs.FS) (string, error) {
 	list, err := fs.ReadFile(files, "SHA256SUMS")
 	if err != nil {

@@ -25,7 +25,7 @@ func TestOpenReader(t *testing.T) {
 	llmtest.TestReader(t, func(testing.TB) llm.Reader { return r })
 }
 
-// Without its sum the reader is not opened.
+// TestReaderSum checks that the reader is not opened without its sum.
 func TestReaderSum(t *testing.T) {
 	if _, err := readerSum(fstest.MapFS{"SHA256SUMS": {Data: []byte("00  reader.json\n")}}); !errors.Is(err, assay.ErrDamaged) {
 		t.Errorf("error %v, want ErrDamaged", err)
@@ -35,7 +35,7 @@ func TestReaderSum(t *testing.T) {
 	}
 }
 
-// BenchmarkOpenReader decodes the weights; the encoder is open.
+// BenchmarkOpenReader measures decoding the weights, with the encoder already open.
 func BenchmarkOpenReader(b *testing.B) {
 	encoder, err := Open()
 	if err != nil {

@@ -7,30 +7,30 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// An ability is what a model takes in a request.
+// An ability lists the request features that a model supports.
 type ability struct {
-	temperature bool      // one's own
-	together    bool      // tools beside a schema
-	signatures  bool      // it insists on having its signatures back
-	thinking    *thinking // how much to think; nil: say nothing
+	temperature bool      // accepts a temperature
+	together    bool      // accepts tools together with a schema
+	signatures  bool      // requires its signatures to be sent back
+	thinking    *thinking // how much to think; nil: not sent
 }
 
-// A thinking is how much a model thinks, in one of two ways.
+// A thinking controls how much a model thinks, in one of two ways.
 type thinking struct {
-	Level  string `json:"thinkingLevel,omitempty"`  // of Gemini 3 and later
-	Budget *int   `json:"thinkingBudget,omitempty"` // in tokens, of Gemini 2.5
+	Level  string `json:"thinkingLevel,omitempty"`  // Gemini 3 and later
+	Budget *int   `json:"thinkingBudget,omitempty"` // in tokens, Gemini 2.5
 }
 
-// version finds a model's version in its name: gemini-2.5-flash-lite.
+// version matches a model's version in its name: gemini-2.5-flash-lite.
 var version = lazyregexp.New(`gemini-(\d+)(?:\.(\d+))?`)
 
-// abilities returns what the model of that name takes. A Gemini whose version is not
-// in its name (gemini-flash-latest) is taken for a new one.
+// abilities returns the abilities of the model of that name. A Gemini without a version in its name
+// (gemini-flash-latest) is treated as a new one.
 //
-// Sources: the guides on thinking, thought signatures, structured outputs and Gemini 3
-// at ai.google.dev/gemini-api/docs; "Developer's guide to Gemini 3.8 Flash" and
-// "Gemini 3.5 Flash-Lite" at docs.cloud.google.com/gemini-enterprise-agent-platform,
-// by which Flash-Lite takes the level MINIMAL, and Flash and Pro do not.
+// Sources: the guides on thinking, thought signatures, structured outputs and Gemini 3 at
+// ai.google.dev/gemini-api/docs; "Developer's guide to Gemini 3.8 Flash" and "Gemini 3.5
+// Flash-Lite" at docs.cloud.google.com/gemini-enterprise-agent-platform, according to which
+// Flash-Lite supports the level MINIMAL, but Flash and Pro do not.
 func abilities(name, effort string) ability {
 	if !strings.HasPrefix(name, "gemini") {
 		return ability{temperature: true}
@@ -50,7 +50,7 @@ func abilities(name, effort string) ability {
 	return ability{temperature: true}
 }
 
-// level returns the thinking level to ask for.
+// level returns the thinking level to request.
 func level(name, effort string) string {
 	switch {
 	case effort != "" && effort != "none":
@@ -61,8 +61,8 @@ func level(name, effort string) string {
 	return "LOW"
 }
 
-// budget returns how many tokens a model may think. The numbers of the levels are
-// those by which Google's own OpenAI-compatible service translates them.
+// budget returns the thinking budget in tokens. The numbers for the levels are those of Google's
+// own OpenAI-compatible service.
 func budget(name, effort string) int {
 	switch effort {
 	case "low":
@@ -73,7 +73,7 @@ func budget(name, effort string) int {
 		return 24576
 	}
 	if strings.Contains(name, "pro") {
-		return 128 // it cannot be switched off
+		return 128 // thinking cannot be switched off
 	}
 	return 0
 }

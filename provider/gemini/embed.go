@@ -12,28 +12,26 @@ import (
 	"github.com/assay-rag/assay/provider/internal/batch"
 )
 
-// maxBatch is how many texts the API takes in a request.
+// maxBatch is the largest number of texts in a request.
 const maxBatch = 100
 
-// limits are how many tokens of a text the models read. The API cuts what is longer
-// without a word.
+// limits are the token limits of the models for one text. The API truncates longer texts silently.
 //
 // Source: "Embeddings" at ai.google.dev/gemini-api/docs, model versions.
 var limits = map[string]int{"gemini-embedding-001": 2048, "gemini-embedding-2": 8192, "gemini-embedding-2-preview": 8192}
 
-// An EmbedConfig says how vectors are to be made.
+// An EmbedConfig configures an embedding model.
 type EmbedConfig struct {
-	Dimensions int // of the vectors; 0: as many as the model makes by itself
-	MaxTokens  int // that the model reads of a text; 0: known of Google's, else 2,048
+	Dimensions int // of the vectors; 0: the model's default
+	MaxTokens  int // limit per text; 0: known for Google's models, else 2,048
 }
 
-// Embedder returns the model of that name that makes vectors:
-// "gemini-embedding-001". Texts are measured by a cautious estimate before they are
-// sent, since the API cuts those that are too long. Numbers below 0 are
-// assay.ErrInvalid.
+// Embedder returns the embedding model with the given name, for example "gemini-embedding-001".
+// Texts are measured by a cautious estimate before they are sent, since the API truncates texts
+// that are too long. Negative numbers are assay.ErrInvalid.
 //
-// The vectors of models from gemini-embedding-2 on know what a text is for by words
-// before it, those of earlier ones by a field of the request.
+// Models from gemini-embedding-2 on receive the purpose of a text as a prefix, earlier ones as a
+// field of the request.
 func (p *Provider) Embedder(name string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 || c.MaxTokens < 0 {
 		return nil, fmt.Errorf("the limits of %s/%s are not numbers from 0 on: %w", p.name, name, assay.ErrInvalid)
@@ -87,7 +85,7 @@ type embedText struct {
 
 var tasks = map[llm.Purpose]string{llm.Passage: "RETRIEVAL_DOCUMENT", llm.Query: "RETRIEVAL_QUERY"}
 
-// prefix is what is put before a text for gemini-embedding-2.
+// prefix returns the prefix of a text for gemini-embedding-2.
 //
 // Source: "Embeddings", task types of gemini-embedding-2.
 func prefix(p llm.Purpose) string {

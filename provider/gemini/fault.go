@@ -10,16 +10,15 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A fault is an error as Google's APIs describe it (google.rpc.Status), in the body
-// of a failure or in the middle of a stream.
+// A fault is an error in the format of Google's APIs (google.rpc.Status), in the body of a failed
+// response or within a stream.
 type fault struct {
 	Message string   `json:"message"`
 	Status  string   `json:"status"`
 	Details []detail `json:"details"`
 }
 
-// A detail is one of the kinds of google.rpc error details that say something here:
-// ErrorInfo, RetryInfo, QuotaFailure.
+// A detail is one of the relevant google.rpc error details: ErrorInfo, RetryInfo, QuotaFailure.
 type detail struct {
 	Reason     string `json:"reason"`
 	RetryDelay string `json:"retryDelay"`
@@ -28,8 +27,8 @@ type detail struct {
 	} `json:"violations"`
 }
 
-// explain reads the body of a failure, which a service in front of the API may have
-// put into a list.
+// explain parses the body of a failed response. A service in front of the API may have wrapped it
+// in a list.
 func explain(_ int, _ http.Header, body []byte) wire.Fault {
 	type failure struct {
 		Error fault `json:"error"`
@@ -45,10 +44,10 @@ func explain(_ int, _ http.Header, body []byte) wire.Fault {
 	return wire.Fault{Kind: one.Error.kind(), Message: one.Error.Message, RetryAfter: one.Error.wait()}
 }
 
-// kind returns what kind of failure a fault is; empty: its status is not known.
+// kind returns the kind of a fault, or "" if its status is unknown.
 //
-// Source: "Troubleshooting guide" at ai.google.dev/gemini-api/docs, and the canonical
-// codes of google.rpc.Code.
+// Source: "Troubleshooting guide" at ai.google.dev/gemini-api/docs, and the canonical codes of
+// google.rpc.Code.
 func (f fault) kind() llm.ErrorKind {
 	message := strings.ToLower(f.Message)
 	switch f.Status {
@@ -78,8 +77,7 @@ func (f fault) kind() llm.ErrorKind {
 	return ""
 }
 
-// used reports whether the quota of a day is used up, which a retry does not bring
-// back.
+// used reports whether a daily quota is exhausted, in which case a retry is futile.
 func (f fault) used() bool {
 	for _, d := range f.Details {
 		for _, v := range d.Violations {
@@ -91,8 +89,7 @@ func (f fault) used() bool {
 	return false
 }
 
-// invalid returns what kind of invalid argument a fault speaks of: a key that is none
-// is one, too.
+// invalid returns the kind of an invalid argument. An invalid key is one, too.
 func (f fault) invalid(message string) llm.ErrorKind {
 	for _, d := range f.Details {
 		if strings.HasPrefix(d.Reason, "API_KEY_") {
@@ -108,7 +105,7 @@ func (f fault) invalid(message string) llm.ErrorKind {
 	return llm.BadRequest
 }
 
-// wait returns how long a fault asks to wait; 0: it does not say.
+// wait returns the wait that a fault requests, or 0 if it requests none.
 func (f fault) wait() time.Duration {
 	for _, d := range f.Details {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {

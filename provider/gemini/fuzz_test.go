@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// FuzzReply reads lines as the events of a stream, and all of them as a reply. What is
-// read keeps the contract of a response, whatever it is.
+// FuzzReply parses the lines as events of a stream, and all of them as one reply. The result must
+// keep the contract of a response for any input.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"candidates":[{"content":{"role":"model","parts":[{"text":"a","thought":true},{"text":"b"},{"functionCall":{"id":"1","name":"n","args":{"q":1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"cachedContentTokenCount":-1,"candidatesTokenCount":2},"modelVersion":"m"}`))
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"hel"}]}}]}

@@ -1,14 +1,12 @@
-// Package gemini reaches Google's Gemini API: its models as [llm.Model], and those
-// that make vectors as [llm.Embedder].
+// Package gemini implements [llm.Model] and [llm.Embedder] for Google's Gemini API.
 //
-// It speaks plain HTTP instead of using Google's SDK, for the reasons that package
-// anthropic gives. The key goes in a header, never in an address, which proxies log.
+// It uses plain HTTP instead of Google's SDK, for the reasons given in package anthropic. The key
+// is sent in a header, never in a URL, which proxies log.
 //
-// Sources, in all of the package: the API reference and the guides on text
-// generation, function calling, structured outputs, thinking, thought signatures,
-// embeddings and troubleshooting at ai.google.dev/gemini-api/docs, and
-// google.golang.org/genai 1.77.0, which is generated from Google's description of
-// the API.
+// Sources for the whole package: the API reference and the guides on text generation, function
+// calling, structured outputs, thinking, thought signatures, embeddings and troubleshooting at
+// ai.google.dev/gemini-api/docs, and google.golang.org/genai 1.77.0, which is generated from
+// Google's description of the API.
 package gemini
 
 import (
@@ -27,46 +25,46 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Google serves the API.
+// DefaultURL is the address of the API at Google.
 const DefaultURL = "https://generativelanguage.googleapis.com"
 
-// apiVersion is the version of the API that the package speaks.
+// apiVersion is the supported version of the API.
 const apiVersion = "/v1beta"
 
-// A Config says how to reach the API. Everything may be left out but the Key.
+// A Config configures access to the API. All fields but Key are optional.
 type Config struct {
-	Name    string        // of the provider, before the model's name; empty: "gemini"
+	Name    string        // provider name, prefix of the model's name; empty: "gemini"
 	BaseURL string        // with or without /v1beta at its end; empty: DefaultURL
 	Key     secret.Secret // sent as x-goog-api-key
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	// Stream asks for replies as streams, whether or not a caller wants to see them
-	// arrive: a long reply then fails by silence, not by its length.
+	// Stream requests replies as streams, even if no caller consumes them as streams. A long reply
+	// is then limited by silence, not by its total time.
 	Stream bool
 
-	// Effort is how much a model thinks before it replies, in Google's words: "minimal",
-	// "low", "medium" or "high". Empty or "none": as little as the model allows, since
+	// Effort controls how much a model thinks before it replies, in Google's terms: "minimal",
+	// "low", "medium" or "high". Empty or "none" selects the least that the model allows, since
 	// thinking counts as output.
 	Effort string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Provider makes models of the API. It is safe for concurrent use.
+// A Provider returns models of the API. It is safe for concurrent use.
 type Provider struct {
 	client wire.Client
 	name   string
-	url    string // up to and with /v1beta
+	url    string // up to and including /v1beta
 	stream bool
 	effort string
 }
 
-// New returns a provider. An address that is none is assay.ErrInvalid.
+// New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
 	name := cmp.Or(c.Name, "gemini")
 	client, base, err := wire.Endpoint{
@@ -80,14 +78,14 @@ func New(c Config) (*Provider, error) {
 	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
 }
 
-// of returns a client that speaks of a model, and the model's address.
+// of returns a client whose errors name a model, and the model's URL.
 func (p *Provider) of(name string) (wire.Client, string) {
 	c := p.client
 	c.Name = p.name + "/" + name
 	return c, p.url + "/models/" + url.PathEscape(name)
 }
 
-// Model returns the model of that name: "gemini-3.8-flash".
+// Model returns the model with the given name, for example "gemini-3.8-flash".
 func (p *Provider) Model(name string) llm.Model {
 	name = strings.TrimPrefix(name, "models/")
 	m := &model{stream: p.stream, can: abilities(name, p.effort)}
@@ -95,7 +93,7 @@ func (p *Provider) Model(name string) llm.Model {
 	return m
 }
 
-// maxPages bounds how many pages of models are read.
+// maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
 // Models returns the names of the models that generate text, in the API's order.
@@ -142,7 +140,7 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	body, err := m.encode(req)
 	if err != nil {
 		e := m.client.Fail(llm.BadRequest, "%v", err)
-		e.Usage = assay.Usage{} // nobody was asked
+		e.Usage = assay.Usage{} // nothing was sent
 		return llm.Response{}, e
 	}
 	r := reader{client: &m.client, scrub: m.client.Scrubber(), stream: stream}

@@ -42,7 +42,8 @@ func start(t *testing.T, c gemini.Config, replies ...string) (*llmtest.Canned, *
 
 const empty = `{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1}}`
 
-// What is sent depends on what a model takes. Sources: see abilities.
+// TestRequests checks that requests are adapted to the abilities of a model. Sources: see
+// abilities.
 func TestRequests(t *testing.T) {
 	req := llm.Request{
 		System: "Be brief.", Messages: []llm.Message{{Speaker: llm.User, Text: "Hello"}}, MaxTokens: 100, Temperature: 0.5,
@@ -84,7 +85,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A schema that is none reaches nobody, and costs nothing.
+// TestSchemaThatIsNone checks that a request with an invalid schema is not sent and costs nothing.
 func TestSchemaThatIsNone(t *testing.T) {
 	_, p := start(t, gemini.Config{})
 	for _, req := range []llm.Request{
@@ -98,15 +99,16 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 }
 
-// signed is a reply with parallel calls, of which the first has a signature, from
-// "Thought signatures" at ai.google.dev/gemini-api/docs.
+// signed is a reply with parallel calls, the first of which has a signature, from "Thought
+// signatures" at ai.google.dev/gemini-api/docs.
 const signed = `{"candidates":[{"content":{"role":"model","parts":[
 {"text":"The user asks about two cities.","thought":true},
 {"functionCall":{"id":"fc_1","name":"check_weather","args":{"city":"Paris"}},"thoughtSignature":"CpcBAdHtim9YbYwb"},
 {"functionCall":{"id":"fc_2","name":"check_weather","args":{"city":"London"}}}]},"finishReason":"STOP","index":0}],
 "usageMetadata":{"promptTokenCount":72,"candidatesTokenCount":18,"totalTokenCount":209,"thoughtsTokenCount":119,"cachedContentTokenCount":32},"modelVersion":"gemini-3.8-flash"}`
 
-// Thoughts are no text, thinking is paid for, and signatures go back.
+// TestSignatures checks that thoughts are not part of the text, that thinking is counted as output,
+// and that signatures are sent back.
 func TestSignatures(t *testing.T) {
 	s, p := start(t, gemini.Config{}, signed, empty)
 	m, req := p.Model("gemini-3.8-flash"), llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "The weather?"}}, MaxTokens: 100}
@@ -139,7 +141,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// Source: FinishReason in the API reference.
+// TestFinish checks the mapping of finish reasons. Source: FinishReason in the API reference.
 func TestFinish(t *testing.T) {
 	tests := map[string]llm.Finish{
 		"STOP": llm.FinishStop, "MAX_TOKENS": llm.FinishLength, "SAFETY": llm.FinishRefused, "RECITATION": llm.FinishRefused, "BLOCKLIST": llm.FinishRefused,
@@ -154,8 +156,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A prompt that is blocked has no candidate. Source: PromptFeedback in the API
-// reference.
+// TestBlocked checks the reply to a blocked prompt, which has no candidate. Source: PromptFeedback
+// in the API reference.
 func TestBlocked(t *testing.T) {
 	const blocked = `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7},"modelVersion":"gemini-3.8-flash"}`
 	for _, stream := range []bool{false, true} {
@@ -172,7 +174,7 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// The errors are those that users have met, as they report them.
+// TestFaults checks the mapping of errors, as reported by users.
 func TestFaults(t *testing.T) {
 	tests := []struct {
 		status int
@@ -200,7 +202,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Source: "models.list" in the API reference.
+// TestModels checks the list of models. Source: "models.list" in the API reference.
 func TestModels(t *testing.T) {
 	s, p := start(t, gemini.Config{},
 		`{"models":[{"name":"models/gemini-3.8-flash","supportedGenerationMethods":["generateContent","countTokens"]},{"name":"models/gemini-embedding-001","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"a b"}`,
@@ -234,7 +236,7 @@ func TestEmbedders(t *testing.T) {
 	if diff := cmp.Diff(want, s.Bodies); diff != "" {
 		t.Errorf("the requests (-want +got):\n%s", diff)
 	}
-	// The API would cut it.
+	// The API would truncate it.
 	if _, err := e.Embed(t.Context(), llm.Passage, []string{strings.Repeat("word ", 6000)}); !isTooLong(err) {
 		t.Errorf("a text of 6,000 words: %v, want a *TooLongError", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A reply is a reply, or a piece of one in a stream.
+// A reply is a complete reply, or a piece of a streamed one.
 type reply struct {
 	Candidates []candidate `json:"candidates"`
 	Feedback   feedback    `json:"promptFeedback"`
@@ -27,13 +27,13 @@ type candidate struct {
 	FinishMessage string `json:"finishMessage"`
 }
 
-// A feedback says why a request got no candidate.
+// A feedback gives the reason for a reply without a candidate.
 type feedback struct {
 	BlockReason  string `json:"blockReason"`
 	BlockMessage string `json:"blockReasonMessage"`
 }
 
-// A usage is what the API counts. The prompt includes what was read from the cache.
+// A usage contains the API's token counts. The prompt includes tokens read from the cache.
 type usage struct {
 	Prompt     int `json:"promptTokenCount"`
 	ToolPrompt int `json:"toolUsePromptTokenCount"`
@@ -42,7 +42,7 @@ type usage struct {
 	Cached     int `json:"cachedContentTokenCount"`
 }
 
-// A reader makes a response of a reply, whole or in pieces.
+// A reader builds a response from a whole or streamed reply.
 type reader struct {
 	client *wire.Client
 	scrub  *wire.Scrubber
@@ -56,10 +56,10 @@ type reader struct {
 	ended  bool
 }
 
-// event reads an event of a stream. The API gives its events no names.
+// event handles an event of a stream. The API does not name its events.
 func (r *reader) event(name string, data []byte) error {
 	if name != "" && name != wire.Whole {
-		return nil // of a kind that came after this was written
+		return nil // an unknown type, added later
 	}
 	var piece reply
 	if name == wire.Whole {
@@ -84,9 +84,9 @@ func (r *reader) event(name string, data []byte) error {
 	return wire.Done
 }
 
-// whole reads a reply that is no stream.
+// whole reads a reply that is not a stream.
 func (r *reader) whole(whole reply) error {
-	// Its pieces are told as one.
+	// Its pieces are streamed as one.
 	tell := r.stream
 	r.stream = nil
 	if err := r.take(whole); err != nil {
@@ -102,8 +102,7 @@ func (r *reader) whole(whole reply) error {
 	return nil
 }
 
-// take takes a piece of a reply. The one that says why the reply has finished is the
-// last.
+// take handles a piece of a reply. The piece with the finish reason is the last.
 func (r *reader) take(piece reply) error {
 	if f := piece.Error; f != nil {
 		e := r.client.Fail(cmp.Or(f.kind(), llm.ServerError), "%s", cmp.Or(f.Message, f.Status))
@@ -132,8 +131,8 @@ func (r *reader) take(piece reply) error {
 	return nil
 }
 
-// part takes a part of a reply. Thoughts are no text; parts of other kinds belong to
-// tools of Google's, which nobody has asked for.
+// part handles a part of a reply. Thoughts are not text. Parts of other kinds belong to Google's
+// own tools, which are never requested.
 func (r *reader) part(p part) error {
 	switch {
 	case p.Call != nil:
@@ -165,7 +164,7 @@ func (r *reader) tell(text string) {
 	}
 }
 
-// response returns what was read of a reply that has ended.
+// response returns the response of a complete reply.
 func (r *reader) response(req llm.Request) llm.Response {
 	res := llm.Response{Text: r.text.String(), Calls: r.client.Calls(r.calls), Served: r.client.Scrub(r.served), Finish: finish(r.finish, len(r.calls) > 0)}
 	res.Usage, res.Estimated = r.spends(req)
@@ -175,14 +174,14 @@ func (r *reader) response(req llm.Request) llm.Response {
 	return res
 }
 
-// finish returns why a reply ended.
+// finish maps a finish reason to a Finish.
 //
 // Source: FinishReason in the API reference.
 func finish(reason string, calls bool) llm.Finish {
 	switch reason {
 	case "STOP":
 		if calls {
-			return llm.FinishTools // there is no word for it
+			return llm.FinishTools // the API has no reason of its own for calls
 		}
 		return llm.FinishStop
 	case "MAX_TOKENS":
@@ -193,7 +192,7 @@ func finish(reason string, calls bool) llm.Finish {
 	return llm.FinishOther // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, …
 }
 
-// spends returns what the reply has cost so far, and whether that is an estimate.
+// spends returns the usage of the reply so far, and whether it is an estimate.
 func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 	u = assay.Usage{Calls: 1}
 	if r.usage != nil {
@@ -209,8 +208,7 @@ func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 	return u, estimated
 }
 
-// produced returns an estimate of the tokens that have arrived: no more than the
-// service was asked for.
+// produced returns an estimate of the output tokens received, limited to the requested maximum.
 func (r *reader) produced(req llm.Request) int {
 	n := llm.EstimateTokens(r.text.String())
 	for _, c := range r.calls {

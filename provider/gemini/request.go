@@ -22,7 +22,7 @@ type content struct {
 	Parts []part `json:"parts"`
 }
 
-// A part is a piece of content, of a request and of a reply.
+// A part is a piece of content of a request or a reply.
 type part struct {
 	Text      string            `json:"text,omitempty"`
 	Thought   bool              `json:"thought,omitempty"`
@@ -67,16 +67,16 @@ type generation struct {
 	Thinking    *thinking       `json:"thinkingConfig,omitempty"`
 }
 
-// unsigned stands for the signature of a call that another model has made, or a
-// person: without any, Gemini 3 refuses the conversation.
+// unsigned is the placeholder signature for a call by another model or a person. Gemini 3 rejects a
+// conversation with an unsigned call.
 //
 // Source: "Thought signatures", the question on history of other models.
 const unsigned = "skip_thought_signature_validator"
 
-// modes are the tool choices in the API's words.
+// modes maps tool choices to the API's modes.
 var modes = map[llm.ToolChoice]string{llm.ToolsAuto: "AUTO", llm.ToolsRequired: "ANY", llm.ToolsNone: "NONE"}
 
-// encode returns the request as the API takes it.
+// encode returns the request in the API's format.
 func (m *model) encode(req llm.Request) (*request, error) {
 	out := &request{Generation: generation{MaxTokens: req.MaxTokens, Thinking: m.can.thinking}}
 	if m.can.temperature {
@@ -99,7 +99,7 @@ func (m *model) encode(req llm.Request) (*request, error) {
 		out.System = &content{Parts: system}
 	}
 	for _, msg := range req.Messages {
-		if c := m.encodeMessage(msg); len(c.Parts) > 0 { // the API refuses empty ones
+		if c := m.encodeMessage(msg); len(c.Parts) > 0 { // the API rejects empty ones
 			out.Contents = append(out.Contents, c)
 		}
 	}
@@ -128,7 +128,7 @@ func (m *model) offer(out *request, req llm.Request) error {
 	return nil
 }
 
-// dialect is what the API takes of JSON schema.
+// dialect is the subset of JSON schema that the API supports.
 //
 // Source: GenerationConfig.responseJsonSchema in the API reference.
 var dialect = schema.Dialect{
@@ -143,7 +143,7 @@ var dialect = schema.Dialect{
 	},
 }
 
-// encodeMessage returns a message as the API takes it.
+// encodeMessage returns a message in the API's format.
 func (m *model) encodeMessage(msg llm.Message) content {
 	c := content{Role: "user"}
 	if msg.Speaker == llm.Assistant {
@@ -169,8 +169,8 @@ func (m *model) encodeMessage(msg llm.Message) content {
 	return c
 }
 
-// arguments returns arguments as the object that the API takes: those that are no
-// object stand in one, as they are.
+// arguments returns arguments as the JSON object that the API requires. Other arguments are wrapped
+// in an object, unchanged.
 func arguments(text string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
@@ -180,13 +180,12 @@ func arguments(text string) json.RawMessage {
 	return wrapped
 }
 
-// opaque is the form in which a signature is kept with its call.
+// opaque is the format of ToolCall.Opaque: the call's signature.
 type opaque struct {
 	Signature string `json:"gemini_signature"`
 }
 
-// signature returns the signature that belongs to a call; empty: there is none, or
-// it is another provider's.
+// signature returns the signature of a call, or "" if there is none or it is of another provider.
 func signature(text string) string {
 	var o opaque
 	if json.Unmarshal([]byte(text), &o) != nil {

@@ -1,11 +1,11 @@
-// Package jina reaches rerankers and embedding models by the API of Jina AI, and
-// rerankers behind servers whose API is like it: llama.cpp, vLLM and Infinity, whose
-// format is the same; Text Embeddings Inference and Voyage AI, whose formats differ.
-// Embedding models behind such servers speak OpenAI's format: see package openai.
+// Package jina implements rerankers and embedding models with the API of Jina AI, and rerankers
+// behind servers with similar APIs. llama.cpp, vLLM and Infinity use the same format; Text
+// Embeddings Inference and Voyage AI use others. Embedding models behind such servers use OpenAI's
+// format: see package openai.
 //
-// Sources: the OpenAPI description at api.jina.ai/openapi.json and the pages of the
-// models at jina.ai; llama.cpp, tools/server/README.md; "Text Embeddings Inference API"
-// at huggingface.github.io/text-embeddings-inference; "Rerankers" at docs.voyageai.com.
+// Sources: the OpenAPI description at api.jina.ai/openapi.json and the pages of the models at
+// jina.ai; llama.cpp, tools/server/README.md; "Text Embeddings Inference API" at
+// huggingface.github.io/text-embeddings-inference; "Rerankers" at docs.voyageai.com.
 package jina
 
 import (
@@ -25,37 +25,36 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Jina AI serves the API.
+// DefaultURL is the address of the API at Jina AI.
 const DefaultURL = "https://api.jina.ai/v1"
 
-// A Config says which service to reach, and how. Everything may be left out but the
-// Key, which a service of one's own may do without.
+// A Config configures a service. All fields are optional, except Key, which only a self-hosted
+// service may not need.
 type Config struct {
-	Name    string        // of the provider, before the model's name; empty: "jina"
-	BaseURL string        // /v1 is added where it ends in no version; empty: DefaultURL
+	Name    string        // provider name, prefix of the model's name; empty: "jina"
+	BaseURL string        // /v1 is appended if it ends in no version; empty: DefaultURL
 	Key     secret.Secret // sent as a bearer token
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Provider makes rerankers and embedders of one service. It is safe for concurrent
-// use.
+// A Provider returns rerankers and embedders of one service. It is safe for concurrent use.
 type Provider struct {
 	client wire.Client
 	name   string
 	base   string // without the version
-	url    string // up to and with it
+	url    string // up to and including it
 }
 
 var versioned = lazyregexp.New(`/v\d+$`)
 
-// New returns a provider. An address that is none is assay.ErrInvalid.
+// New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
 	name := cmp.Or(c.Name, "jina")
 	client, base, err := wire.Endpoint{
@@ -73,25 +72,25 @@ func New(c Config) (*Provider, error) {
 	return p, nil
 }
 
-// named returns a client that speaks of a model.
+// named returns a client whose errors name a model.
 func (p *Provider) named(model string) wire.Client {
 	c := p.client
 	c.Name = p.name + "/" + model
 	return c
 }
 
-// maxBatch is how many texts a request holds at most. Jina takes 2,048, servers of
-// one's own fewer (TEI: 32).
+// maxBatch is the largest number of texts in a request. Jina accepts 2,048, self-hosted servers
+// fewer (TEI: 32).
 const maxBatch = 32
 
-// An EmbedConfig says how vectors are to be made.
+// An EmbedConfig configures an embedding model.
 type EmbedConfig struct {
-	Dimensions int // of the vectors; 0: as many as the model makes by itself
+	Dimensions int // of the vectors; 0: the model's default
 }
 
-// Embedder returns the model of that name that makes vectors: "jina-embeddings-v3". A
-// text over the model's limit is refused by the service and so a *TooLongError. A
-// number of dimensions below 0 is assay.ErrInvalid.
+// Embedder returns the embedding model with the given name, for example "jina-embeddings-v3". A
+// text over the model's limit is rejected by the service and returned as a *TooLongError. A
+// negative number of dimensions is assay.ErrInvalid.
 func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 {
 		return nil, fmt.Errorf("vectors of %d dimensions: %w", c.Dimensions, assay.ErrInvalid)
@@ -138,7 +137,7 @@ type usage struct {
 	Tokens int `json:"total_tokens"`
 }
 
-// task returns what a model is told that a text is for; empty: it does not ask.
+// task returns the task parameter for a purpose, or "" if the model has none.
 func task(model string, p llm.Purpose) string {
 	name := "retrieval"
 	switch {
@@ -153,40 +152,40 @@ func task(model string, p llm.Purpose) string {
 	return name + ".passage"
 }
 
-// A Format is how a server wants to be asked for scores.
+// A Format is the request format of a server for reranking.
 type Format string
 
 // The formats.
 const (
 	Jina   Format = ""       // POST …/v1/rerank with documents
 	TEI    Format = "tei"    // POST …/rerank with texts
-	Voyage Format = "voyage" // POST …/v1/rerank, told not to cut
+	Voyage Format = "voyage" // POST …/v1/rerank, with truncation off
 )
 
-// A RerankConfig says how texts are to be judged.
+// A RerankConfig configures a reranker.
 type RerankConfig struct {
 	Format Format
 
-	// MaxTokens is how many tokens of a query and a text together the model reads, of
-	// a service that cuts what is longer (Infinity does): texts are then measured by a
-	// cautious estimate before they are sent. 0: known of Jina's models; others are
-	// trusted to refuse what is too long, as llama.cpp, TEI, vLLM and Voyage do.
+	// MaxTokens is the limit for a query and a text together, for a service that truncates longer
+	// input, as Infinity does. Texts are then measured by a cautious estimate before they are sent.
+	// 0: known for Jina's models; others are expected to reject input that is too long, as
+	// llama.cpp, TEI, vLLM and Voyage do.
 	MaxTokens int
 }
 
-// limits are how many tokens Jina's models read of a query and a text.
+// limits are the token limits of Jina's models for a query and a text together.
 //
-// Source: the models' pages at jina.ai. jina-reranker-v2 is not here: it reads longer
-// texts in pieces.
+// Source: the models' pages at jina.ai. jina-reranker-v2 is missing because it reads longer texts
+// in pieces.
 var limits = map[string]int{
 	"jina-reranker-v3": 8192, "jina-reranker-m0": 10240, "jina-colbert-v2": 8192,
 	"jina-reranker-v1-base-en": 8192, "jina-reranker-v1-turbo-en": 8192, "jina-reranker-v1-tiny-en": 8192,
 }
 
-// Reranker returns the reranker of that name: "jina-reranker-v3". The range of its
-// scores is the model's: [0, 1] of most, [-1, 1] of jina-reranker-v3, which compares
-// directions; any number of models behind llama.cpp, whose scores are logits. TEI and
-// Voyage put theirs into [0, 1].
+// Reranker returns the reranker with the given name, for example "jina-reranker-v3". The range of
+// its scores depends on the model: [0, 1] for most, [-1, 1] for jina-reranker-v3, which computes
+// cosines, and unbounded for models behind llama.cpp, whose scores are logits. TEI and Voyage
+// normalise scores to [0, 1].
 func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 	client := p.named(model)
 	r := &batch.Reranker{Client: &client}
@@ -206,7 +205,7 @@ func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 		}
 		var out struct {
 			Results []batch.Score `json:"results"`
-			Data    []batch.Score `json:"data"` // Voyage's word for results
+			Data    []batch.Score `json:"data"` // Voyage's name of results
 			Usage   usage         `json:"usage"`
 		}
 		err := client.JSON(ctx, http.MethodPost, p.url+"/rerank", in, &out)
@@ -226,7 +225,7 @@ type rerankRequest struct {
 	Truncation      *bool    `json:"truncation,omitempty"`
 }
 
-// askTEI asks a server of Text Embeddings Inference, which serves one model.
+// askTEI calls a Text Embeddings Inference server, which serves one model.
 func askTEI(ctx context.Context, client *wire.Client, url, query string, texts []string) ([]batch.Score, int, error) {
 	in := struct {
 		Query     string   `json:"query"`
@@ -248,8 +247,8 @@ func askTEI(ctx context.Context, client *wire.Client, url, query string, texts [
 	return scores, 0, nil
 }
 
-// explain reads the body of a failure: Jina's, whose codes say more than the status,
-// and those of the servers whose API is like Jina's.
+// explain parses the body of a failed response: Jina's, whose codes are more specific than the
+// status, and those of servers with similar APIs.
 func explain(status int, _ http.Header, body []byte) wire.Fault {
 	message := wire.Message(body)
 	lower := strings.ToLower(message)
@@ -260,9 +259,9 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	case strings.Contains(string(body), "INPUT_MODEL_NOT_FOUND"):
 		f.Kind = llm.NoModel
 	case strings.Contains(lower, "batch size") && strings.Contains(lower, "maximum allowed"):
-		f.Kind = llm.BadRequest // TEI's, with the status of a text that is too long
+		f.Kind = llm.BadRequest // TEI uses the status of a text that is too long
 	case (status == 400 || status == 413 || status == 422 || status == 500) && batch.SaysTooLong(lower):
-		f.Kind = llm.TooLong // llama.cpp says so with the status 500
+		f.Kind = llm.TooLong // llama.cpp uses the status 500
 	case isTEI(body, "backend"):
 		f.Kind = llm.ServerError // with the status 424
 	case isTEI(body, "overloaded"):
@@ -271,7 +270,7 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	return f
 }
 
-// isTEI reports whether an error is TEI's of the given type.
+// isTEI reports whether an error is one of TEI's with the given type.
 func isTEI(body []byte, kind string) bool {
 	var reply struct {
 		Type string `json:"error_type"`

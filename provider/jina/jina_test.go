@@ -22,8 +22,7 @@ func TestContract(t *testing.T) {
 	t.Run("embed", func(t *testing.T) { llmtest.TestEmbedWire(t, jinatest.Embed()) })
 }
 
-// start starts a server that answers each request with one reply, and keeps the
-// requests.
+// start starts a server that answers each request with the same reply and records the requests.
 func start(t *testing.T, path string, status int, reply string) (*jina.Provider, *llmtest.Canned) {
 	h := &llmtest.Canned{Status: status, Type: "application/json", Replies: []string{reply}, Repeat: true}
 	p, err := jina.New(jina.Config{BaseURL: h.Start(t) + path, Key: secret.New("a-key-of-this-test")})
@@ -33,8 +32,8 @@ func start(t *testing.T, path string, status int, reply string) (*jina.Provider,
 	return p, h
 }
 
-// The replies are the examples of the services' documentation, shortened; llama.cpp's
-// was recorded from its build b9844.
+// TestRerank checks requests and scores. The replies are the examples of the services'
+// documentation, shortened; llama.cpp's was recorded from its build b9844.
 func TestRerank(t *testing.T) {
 	tests := []struct {
 		name, path, model string
@@ -68,8 +67,9 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-// What a service would cut is not sent; what it refuses is too long. The refusals are
-// llama.cpp's (recorded from build b9844) and TEI's (from its source).
+// TestTooLong checks that a text that a service would truncate is not sent, and that a text that it
+// rejects is a *TooLongError. The errors are llama.cpp's (recorded from build b9844) and TEI's
+// (from its source).
 func TestTooLong(t *testing.T) {
 	p, asked := start(t, "", 200, `{}`)
 	texts := []string{"a", strings.Repeat("word ", 8000)}
@@ -98,7 +98,7 @@ func tooLong(err error, text int) bool {
 	return ok && long.Text == text
 }
 
-// Models are told what a text is for in words of their own.
+// TestEmbed checks the task parameter, which depends on the model.
 func TestEmbed(t *testing.T) {
 	tests := []struct{ model, query, passage string }{
 		{"jina-embeddings-v3", `"task":"retrieval.query",`, `"task":"retrieval.passage",`},

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// An addedToken is text that is one token wherever it stands, [SEP] for example.
+// An addedToken is text that is a single token wherever it occurs, such as [SEP].
 type addedToken struct {
 	content    string
 	id         int32
 	singleWord bool // not next to a word character
-	lstrip     bool // takes the white space before it along
-	rstrip     bool // and that behind it
+	lstrip     bool // includes the white space before it
+	rstrip     bool // includes the white space after it
 }
 
-// addedTokens are tokens to be found in a text before it is cut into words.
+// addedTokens are tokens that are matched before a text is split into words.
 type addedTokens struct {
 	tokens []addedToken // longest first
-	starts [256]bool    // the bytes that they begin with
+	starts [256]bool    // their first bytes
 }
 
 func newAddedTokens(tokens []addedToken) addedTokens {
@@ -34,11 +34,10 @@ func newAddedTokens(tokens []addedToken) addedTokens {
 
 func (a *addedTokens) none() bool { return len(a.tokens) == 0 }
 
-// split yields the parts of a text in order: added tokens with their ID, what is
-// between them with -1. Of tokens that begin at the same place the longest
-// counts.
+// split yields the parts of a text in order: added tokens with their ID, and the text between them
+// with -1. Of several tokens that begin at the same place, the longest matches.
 func (a *addedTokens) split(text string, yield func(part string, token int32)) {
-	done := 0 // what has been yielded
+	done := 0 // end of the text yielded so far
 	for i := 0; i < len(text); {
 		t := a.at(text[i:])
 		if t == nil {
@@ -91,7 +90,7 @@ func endsWithWord(text string) bool {
 	return size > 0 && isWord(r)
 }
 
-// isWord reports whether r is what regular expressions call \w.
+// isWord reports whether r matches \w of regular expressions.
 func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

@@ -10,39 +10,38 @@ import (
 )
 
 const (
-	// batchRows is how many tokens each core has in a batch: enough that cores
-	// seldom wait for each other at the end of a layer, and 5 MB of memory a core
-	// for a hidden size of 384.
+	// batchRows is the number of tokens per core in a batch. It is large enough that cores seldom
+	// wait for each other at the end of a layer, and needs 5 MB of memory per core for a hidden
+	// size of 384.
 	batchRows = 512
 
-	// tileRows is how many tokens a core takes through a layer at a time, so that
-	// what it writes (600 kB in float32 for an intermediate size of 1536) is still
-	// in its cache when it reads it; leastRows is what pays beside reading the
-	// weights. Kernels take kernelRows at a time.
+	// tileRows is the number of tokens that a core takes through a layer at a time, so that its
+	// output (600 kB in float32 for an intermediate size of 1536) is still in its cache when it
+	// reads it. leastRows is the least number for which reading the weights pays off. Kernels
+	// process kernelRows at a time.
 	tileRows   = 8 * kernelRows
 	leastRows  = 2 * kernelRows
 	kernelRows = 12
 )
 
-// A batch is sequences that are computed together, their tokens packed one after
+// A batch is a set of sequences that are computed together, with their tokens packed one after
 // another as rows, without padding.
 type batch struct {
 	m         *bert
 	sequences []sequence
-	starts    []int // the first row of each sequence, and the number of rows
+	starts    []int // the first row of each sequence, then the number of rows
 	workers   int
 	first     bool
 	*memory
 }
 
-// memory is what a batch writes, or more. It is used again, for clearing it anew
-// takes longer than a short text does.
+// memory is the working memory of a batch. It is reused, since clearing new memory takes longer
+// than computing a short text.
 type memory struct {
 	x []float32 // rows x Hidden
 
-	// qkv are the queries, keys and values: rows x 3 Hidden of the layer that is
-	// computed, and of the next, which workers begin while others still read the
-	// first.
+	// qkv are the queries, keys and values, rows x 3 Hidden: those of the layer being computed, and
+	// those of the next layer, which workers begin while others still read the first.
 	qkv [2][]float32
 }
 
@@ -50,7 +49,7 @@ func newMemory(size int) *memory {
 	return &memory{make([]float32, size), [2][]float32{make([]float32, 3*size), make([]float32, 3*size)}}
 }
 
-// A scratch is what one worker writes for one tile.
+// A scratch is the working memory of one worker for one tile.
 type scratch struct {
 	attended []float32 // tile x Hidden
 	narrow   []float32 // tile x Hidden
@@ -67,22 +66,22 @@ func newScratch(tile int, a *architecture) scratch {
 	}
 }
 
-// cut returns the part of the scratch for so many rows.
+// cut returns the part of the scratch for the given number of rows.
 func (s scratch) cut(rows int, a *architecture) scratch {
 	s.attended, s.narrow, s.wide = s.attended[:rows*a.Hidden], s.narrow[:rows*a.Hidden], s.wide[:rows*a.Intermediate]
 	return s
 }
 
-// Which rows of the last layer are wanted: those of all tokens, or those of the
-// first token of each sequence, for which much of the last layer can be left out.
+// The wanted rows of the last layer: those of all tokens, or only those of the first token of each
+// sequence, which saves much of the last layer.
 const (
 	allRows   = false
 	firstRows = true
 )
 
-// run computes the sequences in the order given and hands the wanted rows of the
-// last layer, Hidden numbers each, to each, which may keep them no longer than
-// the call. It stops with the context's error between layers.
+// run computes the sequences in the order given. It calls each with the wanted rows of the last
+// layer, Hidden numbers each, which are valid only during the call. Between layers it stops with
+// the context's error.
 func (m *bert) run(ctx context.Context, sequences []sequence, first bool, each func(i int, rows []float32) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	for begin := 0; begin < len(sequences); {
@@ -113,9 +112,9 @@ func newBatch(m *bert, sequences []sequence, workers int) *batch {
 // A tile is the rows [from, to) of a batch.
 type tile struct{ from, to int }
 
-// tiles divides n rows into what workers take one after another: a tile each, if
-// that is small enough; else ever smaller ones towards the end, so that all end
-// at about the same time. One worker takes whole tiles.
+// tiles divides n rows into tiles, which workers take one after another. If the rows are few, there
+// is one tile per worker. Otherwise tiles get smaller towards the end, so that all workers finish
+// at about the same time. A single worker takes whole tiles.
 func tiles(n, workers int) []tile {
 	var all []tile
 	for from := 0; from < n; {
@@ -132,7 +131,7 @@ func tiles(n, workers int) []tile {
 	return all
 }
 
-// run computes the batch when a slot is free.
+// run computes the batch once a slot is free.
 func (b *batch) run(ctx context.Context, each func(i int, rows []float32) error) error {
 	m := b.m
 	select {
@@ -161,8 +160,8 @@ func (b *batch) run(ctx context.Context, each func(i int, rows []float32) error)
 	return nil
 }
 
-// compute runs the network. Between layers the workers wait for each other, for
-// attention reads the rows of whole sequences.
+// compute runs the network. Between layers the workers wait for each other, since attention reads
+// the rows of whole sequences.
 func (b *batch) compute(ctx context.Context) error {
 	scratches := make([]scratch, b.workers)
 	for i := range scratches {
@@ -183,8 +182,7 @@ func (b *batch) compute(ctx context.Context) error {
 	return nil
 }
 
-// share lets as many workers as there are scratches take tiles until none is
-// left.
+// share runs one worker per scratch. The workers take tiles until none is left.
 func share(tiles []tile, scratches []scratch, do func(t tile, s scratch)) {
 	var taken atomic.Int64
 	work := func(s scratch) {
@@ -202,9 +200,8 @@ func share(tiles []tile, scratches []scratch, do func(t tile, s scratch)) {
 
 func (b *batch) rows() int { return b.starts[len(b.starts)-1] }
 
-// advance takes the rows [from, to) one step further: the first step makes the
-// embeddings, each other one computes a layer; then all prepare what the next
-// layer's attention reads.
+// advance takes the rows [from, to) one step further. The first step computes the embeddings, and
+// each other step a layer. Each step also prepares the input of the next layer's attention.
 func (b *batch) advance(step, from, to int, s scratch) {
 	m, rows := b.m, to-from
 	x := b.x[from*m.Hidden : to*m.Hidden]
@@ -238,8 +235,7 @@ func (b *batch) finishFirst(t tile, s scratch) {
 	m.layers[last].finish(x, to-from, &m.architecture, s.cut(to-from, &m.architecture))
 }
 
-// spans yields the parts of the sequences that the rows [from, to) are of: of
-// sequence i the tokens [begin, end).
+// spans calls yield for each sequence i with tokens [begin, end) among the rows [from, to).
 func (b *batch) spans(from, to int, yield func(i, begin, end int)) {
 	for i := range b.sequences {
 		begin, end := max(from, b.starts[i]), min(to, b.starts[i+1])
@@ -260,7 +256,7 @@ func (b *batch) embed(x []float32, from, to int) {
 	m.norm.apply(x, nil, to-from, &m.architecture)
 }
 
-// attend writes what the rows [from, to) attend to, to s.attended.
+// attend writes the attention output of the rows [from, to) to s.attended.
 func (b *batch) attend(qkv []float32, from, to int, s scratch) {
 	h := b.m.Hidden
 	b.spans(from, to, func(i, begin, end int) {
@@ -269,7 +265,7 @@ func (b *batch) attend(qkv []float32, from, to int, s scratch) {
 	})
 }
 
-// attendOne does so for the tokens [begin, end) of a sequence.
+// attendOne does the same for the tokens [begin, end) of one sequence.
 func (b *batch) attendOne(out, qkv []float32, i, begin, end int, s scratch) {
 	m := b.m
 	qkv = qkv[3*b.starts[i]*m.Hidden : 3*b.starts[i+1]*m.Hidden]

@@ -2,8 +2,8 @@ package local
 
 import "testing"
 
-// TestTiles holds tiles to cover all rows once, none too large for a scratch,
-// and the last ones small where there are many.
+// TestTiles checks that tiles cover all rows once, that none is too large for a scratch, and that
+// the last ones are small if there are many.
 func TestTiles(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16} {
 		for n := range 3000 {

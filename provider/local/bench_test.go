@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// BenchmarkEmbed embeds texts of 128 tokens, on all cores and on one, with the
-// weights as they are, which is float32 once they are read, and as int8.
+// BenchmarkEmbed embeds texts of 128 tokens, on all cores and on one, with the original weights,
+// which are float32 in memory, and with int8 weights.
 func BenchmarkEmbed(b *testing.B) {
 	for _, name := range []string{"gte-small", "all-minilm-l6-v2"} {
 		for _, kind := range []string{"float32", "int8"} {
@@ -28,7 +28,7 @@ func BenchmarkEmbed(b *testing.B) {
 	}
 }
 
-// openAs opens a model, its matrices made int8 if that is the kind.
+// openAs opens a model, with its matrices converted to int8 if kind is "int8".
 func openAs(t testing.TB, dir, kind string) *Encoder {
 	t.Helper()
 	if kind != "int8" {
@@ -63,8 +63,8 @@ func benchmarkEmbed(b *testing.B, e *Encoder, cores, texts, tokens int) {
 	b.ReportMetric(count/(cpuTime()-start).Seconds(), "tokens/cpu-s")
 }
 
-// BenchmarkOpen reads a model from a folder, and int8 weights in memory with
-// vocab.txt and a known checksum.
+// BenchmarkOpen opens a model from a folder, and one with int8 weights in memory, vocab.txt and a
+// known checksum.
 func BenchmarkOpen(b *testing.B) {
 	dir := filepath.Join(models(b), "gte-small")
 	b.Run("folder", func(b *testing.B) {
@@ -96,7 +96,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// BenchmarkTokens cuts a text of mixed lines into tokens.
+// BenchmarkTokens tokenizes mixed lines.
 func BenchmarkTokens(b *testing.B) {
 	e := open(b, filepath.Join("testdata", "tiny"))
 	lines, bytes := mixedLines(1000), 0
@@ -111,7 +111,7 @@ func BenchmarkTokens(b *testing.B) {
 	}
 }
 
-// BenchmarkTokensPlain cuts a plain text into tokens.
+// BenchmarkTokensPlain tokenizes a plain text.
 func BenchmarkTokensPlain(b *testing.B) {
 	e := open(b, filepath.Join(models(b), "gte-small"))
 	random := sequenceOf(5)

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/internal/tensor"
 )
 
-// A bert is the trunk of a BERT: embeddings and layers. It is not changed once
-// it is read, so it is safe for concurrent use.
+// A bert is the trunk of a BERT: embeddings and layers. It is immutable after reading, so it is
+// safe for concurrent use.
 type bert struct {
 	architecture
 	words     *table
@@ -22,12 +22,11 @@ type bert struct {
 	norm      layerNorm // of the embeddings
 	layers    []layer
 
-	slots  chan struct{} // one for each batch that may be computed at a time
-	memory sync.Pool     // of batches that are done
+	slots  chan struct{} // one for each batch that may be computed concurrently
+	memory sync.Pool     // of completed batches
 }
 
-// A layer is one of the layers: attention, and two products with a wide row in
-// between.
+// A layer is a BERT layer: attention, and two products with a wide row between them.
 type layer struct {
 	qkv        dense // queries, keys and values of all heads in one row
 	output     dense
@@ -53,14 +52,14 @@ func newBERT(a architecture) *bert {
 	return &bert{architecture: a, layers: make([]layer, a.Layers), slots: make(chan struct{}, runtime.GOMAXPROCS(0)+1)}
 }
 
-// layerName begins the names of the tensors of a layer.
+// layerName returns the prefix of a layer's tensor names.
 func layerName(i int) string { return fmt.Sprintf("encoder.layer.%d.", i) }
 
-// layerWeights is one of these tensors, which no layer is without.
+// layerWeights is a tensor that every layer has.
 const layerWeights = "attention.self.query.weight"
 
-// readLayers reads the layers from the first on. A file with more layers than the
-// model has is refused.
+// readLayers reads the layers from the first on. It rejects a file with more layers than the model
+// has.
 func (m *bert) readLayers(ctx context.Context, w *weights, first int) error {
 	if extra := layerName(m.Layers) + layerWeights; w.has(extra) {
 		return fmt.Errorf("%s: tensor %s is there, and the model has %d layers: %w", weightsFile, w.prefix+extra, m.Layers, assay.ErrDamaged)
@@ -114,15 +113,15 @@ func (l *layer) read(w *weights, name string, a architecture) (err error) {
 	return err
 }
 
-// A sequence is what the network reads at once: tokens, of which those from
-// second on have the second type. It has 1 to Positions tokens.
+// A sequence is an input of the network: 1 to Positions tokens, of which those from second on have
+// the second type.
 type sequence struct {
 	ids    []int32
-	second int // len(ids): none
+	second int // len(ids) if there are none
 }
 
-// embed writes what the network begins with for a token at a place of a
-// sequence: without the norm.
+// embed writes the input of the network for the token at a place of a sequence, before
+// normalisation.
 func (m *bert) embed(x []float32, s sequence, place int) {
 	m.words.read(x, int(s.ids[place]))
 	position := m.positions[place*m.Hidden : (place+1)*m.Hidden]
@@ -140,7 +139,7 @@ func (l *layer) project(qkv, x []float32, rows int) {
 	l.qkv.apply(qkv, x, rows, tensor.None)
 }
 
-// finish computes what follows attention, for rows: x becomes the layer's
+// finish computes the part of the layer after attention: it replaces the rows x by the layer's
 // output.
 func (l *layer) finish(x []float32, rows int, a *architecture, s scratch) {
 	l.output.apply(s.narrow, s.attended, rows, tensor.None)
@@ -154,7 +153,7 @@ func (d *dense) apply(y, x []float32, rows int, act tensor.Activation) {
 	d.weights.Apply(y, x, rows, d.bias, act)
 }
 
-// apply normalises the rows of x plus those of the residual; nil: of x alone.
+// apply normalises the sum of the rows of x and of residual, which may be nil.
 func (n *layerNorm) apply(x, residual []float32, rows int, a *architecture) {
 	tensor.LayerNorm(x, residual, n.gamma, n.beta, rows, a.Hidden, a.Epsilon)
 }

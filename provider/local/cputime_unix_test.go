@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the time that the process has computed so far.
+// cpuTime returns the CPU time used by the process so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

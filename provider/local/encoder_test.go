@@ -63,12 +63,11 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// TestVectors holds vectors to those of ONNX Runtime, computed in float32 from
-// the same weights for each text for itself.
-// With ASSAY_DUMP it writes the tokens of the texts instead.
+// TestVectors compares vectors with those of ONNX Runtime, computed in float32 from the same
+// weights, one text at a time. With ASSAY_DUMP it writes the tokens of the texts instead.
 func TestVectors(t *testing.T) {
 	t.Run("tiny", func(t *testing.T) { testVectors(t, filepath.Join("testdata", "tiny"), "tiny", 0.99999) })
-	// Its int8 weights and table of 6 bits are held to the model as it was.
+	// Its int8 weights and 6-bit table are compared with the original model.
 	t.Run("embedded", func(t *testing.T) { testVectors(t, filepath.Join("..", "embedded"), "gte-small", 0.998) })
 	for _, name := range []string{"gte-small", "all-minilm-l6-v2"} {
 		t.Run(name, func(t *testing.T) { testVectors(t, filepath.Join(models(t), name), name, 0.99999) })
@@ -103,8 +102,8 @@ func testVectors(t *testing.T, dir, name string, least float64) {
 	}
 }
 
-// TestEmbedBatches holds the vectors of many texts, which are computed in
-// several batches, to those of each text for itself.
+// TestEmbedBatches compares the vectors of many texts, which are computed in several batches, with
+// those of single texts.
 func TestEmbedBatches(t *testing.T) {
 	e := open(t, filepath.Join("testdata", "tiny"))
 	random := sequenceOf(3)
@@ -112,7 +111,7 @@ func TestEmbedBatches(t *testing.T) {
 	for range 200 {
 		texts = append(texts, textOf(e.tokenizer, 2+random.next(62), false, &random))
 	}
-	texts[7] = "" // [CLS] [SEP] have a vector too
+	texts[7] = "" // [CLS] [SEP] has a vector as well
 	got, err := e.Embed(t.Context(), llm.Query, texts)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +130,7 @@ func TestEmbedBatches(t *testing.T) {
 	}
 }
 
-// Identifiers are read word by word in code, and as they are in prose.
+// TestEmbedCode checks that identifiers are separated into words in code, and unchanged in prose.
 func TestEmbedCode(t *testing.T) {
 	e := open(t, filepath.Join("testdata", "tiny"))
 	vector := func(text string) llm.Vector {
@@ -205,7 +204,7 @@ func TestEmbedCancelled(t *testing.T) {
 	}
 }
 
-// TestEmbedConcurrently runs more calls at a time than there are slots.
+// TestEmbedConcurrently runs more concurrent calls than there are slots.
 func TestEmbedConcurrently(t *testing.T) {
 	e := open(t, filepath.Join("testdata", "tiny"))
 	texts := []string{"the river", "an engine of the court", "cells"}
@@ -245,8 +244,8 @@ func TestEmbedTokens(t *testing.T) {
 	}
 }
 
-// TestPrompts holds the vectors of a model with prompts to those of the texts
-// with the prompts before them.
+// TestPrompts compares the vectors of a model with prompts with those of texts that begin with the
+// prompts.
 func TestPrompts(t *testing.T) {
 	files := tiny(t, "tiny")
 	files[noteFile] = &fstest.MapFile{Data: []byte(`{"query":"which: ","passage":"from the history: ","pooling":"cls"}`)}
@@ -284,7 +283,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestDamagedNumbers holds weights that are no numbers to an error.
+// TestDamagedNumbers checks that NaN in the weights is an error.
 func TestDamagedNumbers(t *testing.T) {
 	damaged := rewrite(t, tiny(t, "tiny")[weightsFile].Data, func(name string, rows, cols int, w []float32) []safetensors.Data {
 		if name == "encoder.layer.1.output.dense.weight" {

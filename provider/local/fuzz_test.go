@@ -12,9 +12,9 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// FuzzTokens: whatever the text, tokens are of the vocabulary, and no more than
-// the text has bytes (an ideograph may take several words, never more than it has
-// bytes); bytes that are no UTF-8 count as U+FFFD.
+// FuzzTokens checks that the tokens of any text are in the vocabulary and no more than the bytes of
+// the text. An ideograph may become several words, but never more than its bytes, and bytes that
+// are not UTF-8 count as U+FFFD.
 func FuzzTokens(f *testing.F) {
 	for _, line := range append(mixedLines(20), "", "\xff\xfe", "a\xc3", "[SEP", "[SEP]]") {
 		f.Add(line)
@@ -36,15 +36,14 @@ func FuzzTokens(f *testing.F) {
 		if !utf8.ValidString(text) {
 			return
 		}
-		// Words do not reach over blanks.
+		// Words do not span blanks.
 		if twice := t.encode(nil, text+" "+text); len(twice) != 2*(len(ids)-2) {
 			test.Errorf("%d tokens, the text twice has %d", len(ids)-2, len(twice))
 		}
 	})
 }
 
-// FuzzTokenizerJSON: whatever the file, it is refused or cuts texts into tokens
-// of the vocabulary.
+// FuzzTokenizerJSON checks that any tokenizer file is rejected or yields tokens of the vocabulary.
 func FuzzTokenizerJSON(f *testing.F) {
 	good := map[string]any{
 		"added_tokens":   []any{map[string]any{"id": 3, "content": "[SEP]", "rstrip": true}, map[string]any{"id": 4, "content": "É", "normalized": true}},
@@ -79,8 +78,8 @@ func FuzzTokenizerJSON(f *testing.F) {
 	})
 }
 
-// FuzzOpen: whatever config and weights are, they are refused or give vectors of
-// the size that they state, or an error.
+// FuzzOpen checks that any config and weights are rejected, or give vectors of the stated
+// dimensions or an error.
 func FuzzOpen(f *testing.F) {
 	files := tiny(f, "tiny")
 	f.Add(files[configFile].Data, files[weightsFile].Data, []byte(`{"pooling":"cls"}`))

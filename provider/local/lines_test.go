@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// fragments are what the lines of the tokenizer's fixture are made of.
+// fragments are the parts of the lines in the tokenizer's fixture.
 var fragments = []string{
 	"The quick brown fox", "jumps over", "the lazy dog.", "Unbelievably,", "antidisestablishmentarianism", "it's", "don't", "e.g.", "1,234.56", "2026-11-20T10:15:00Z",
 	"3rd-party", "naïve", "café", "Ångström", "Żółć", "İstanbul", "ſtraße", "STRASSE", "ﬁne", "Ⅻ", "½", "ǅungla", "ΟΔΟΣ", "ΆΈΉ", "Привет, мир!", "ЁЙ",
@@ -20,8 +20,8 @@ var fragments = []string{
 	strings.Repeat("a", 99), strings.Repeat("b", 100), strings.Repeat("c", 101), strings.Repeat("é", 100), strings.Repeat("é", 101), strings.Repeat("supercalifragilistic", 7),
 }
 
-// sequenceOf is a linear congruential generator (Knuth's MMIX), for lines that
-// are the same on every machine and with every version of Go.
+// sequenceOf is a linear congruential generator (Knuth's MMIX). Its lines are the same on every
+// machine and with every version of Go.
 type sequenceOf uint64
 
 func (s *sequenceOf) next(n int) int {
@@ -29,8 +29,8 @@ func (s *sequenceOf) next(n int) int {
 	return int(uint64(*s) >> 33 % uint64(n))
 }
 
-// mixedLines returns n lines of mixed text: fragments, one in ten with random
-// characters or pieces of words between them.
+// mixedLines returns n lines of mixed text: fragments, and in one of ten cases random characters or
+// pieces of words.
 func mixedLines(n int) []string {
 	random := sequenceOf(4)
 	lines := make([]string, n)
@@ -57,7 +57,7 @@ func mixedLines(n int) []string {
 	return lines
 }
 
-// randomRune returns a character, half of them of the first 12,288.
+// randomRune returns a random character. Half of them are among the first 12,288.
 func randomRune(random *sequenceOf) rune {
 	most := utf8.MaxRune + 1
 	if random.next(2) == 0 {

@@ -5,25 +5,25 @@ import (
 	"unicode/utf8"
 )
 
-// located are the tokens of a text with their places. The places of a token are the
-// bytes [starts, ends) of the whole word that it is a piece of.
+// located contains the tokens of a text with their positions. The position of a token is the byte
+// range [starts, ends) of the whole word that it is a piece of.
 type located struct {
 	ids          []int32
 	starts, ends []int
 }
 
-// locate cuts a text into tokens as encode does, with two differences: it says where
-// each token stands, and names of special tokens are plain text, so that a document
-// cannot write a separator.
+// locate tokenizes a text like encode, with two differences: it returns the position of each token,
+// and it treats names of special tokens as plain text, so that a document cannot contain a
+// separator.
 func (t *tokenizer) locate(text string) located {
 	var normal []byte
-	var starts, ends []int // of the character that each byte of normal is from
+	var starts, ends []int // of the original character of each byte of normal
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		before := len(normal)
 		normal = t.normalizer.append(normal, text[i:i+size])
 		if len(normal) == before && before > 0 && unicode.IsMark(r) {
-			ends[before-1] = i + size // an accent that is left out belongs to its letter
+			ends[before-1] = i + size // a removed accent belongs to its letter
 		}
 		for range len(normal) - before {
 			starts, ends = append(starts, i), append(ends, i+size)
@@ -40,7 +40,7 @@ func (t *tokenizer) locate(text string) located {
 	return l
 }
 
-// continues reports whether the token belongs to the word of the token before it.
+// continues reports whether the token is part of the same word as the previous token.
 func (l *located) continues(token int) bool {
 	return 0 < token && token < len(l.ids) && l.starts[token] == l.starts[token-1]
 }

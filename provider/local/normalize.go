@@ -7,17 +7,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A normalizer rewrites a text before it is cut into words, as the reference's
-// BertNormalizer does.
+// A normalizer rewrites a text before it is split into words, like the reference's BertNormalizer.
 type normalizer struct {
-	cleanText    bool // drops invisible characters, makes white space blanks
-	chineseChars bool // sets ideographs apart
+	cleanText    bool // drops invisible characters, converts white space to blanks
+	chineseChars bool // separates ideographs
 	stripAccents bool
 	lowercase    bool
 }
 
-// append appends the normalised text to dst. Bytes that are not UTF-8 count as
-// U+FFFD.
+// append appends the normalised text to dst. Bytes that are not UTF-8 count as U+FFFD.
 func (n normalizer) append(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
@@ -71,14 +69,13 @@ func (n normalizer) appendRune(dst []byte, r rune) []byte {
 	return dst
 }
 
-// appendBare appends what the decomposed character is without its accents. Marks
-// are not put into canonical order: those that it would matter to are gone, but
-// for a few that no vocabulary holds.
+// appendBare appends the decomposed character without its accents. Marks are not put into canonical
+// order: the relevant ones are removed, except for a few that no vocabulary contains.
 func (n normalizer) appendBare(dst []byte, r rune) []byte {
 	if unicode.Is(undecomposed, r) {
 		return n.appendLower(dst, r)
 	}
-	if hangul := r - 0xac00; 0 <= hangul && hangul < 19*21*28 { // a syllable: two or three letters
+	if hangul := r - 0xac00; 0 <= hangul && hangul < 19*21*28 { // a syllable of two or three letters
 		dst = utf8.AppendRune(utf8.AppendRune(dst, 0x1100+hangul/(21*28)), 0x1161+hangul/28%21)
 		if last := hangul % 28; last > 0 {
 			dst = utf8.AppendRune(dst, 0x11a7+last)
@@ -104,7 +101,7 @@ func (n normalizer) appendLower(dst []byte, r rune) []byte {
 	if !n.lowercase {
 		return utf8.AppendRune(dst, r)
 	}
-	if r == 'İ' { // the one letter whose lower case is two characters
+	if r == 'İ' { // the only letter whose lower case has two characters
 		return append(dst, "i̇"...)
 	}
 	for _, l := range lowered {
@@ -115,9 +112,8 @@ func (n normalizer) appendLower(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, unicode.ToLower(r))
 }
 
-// words yields the bytes [start, end) of each word of a normalised text, as the
-// reference's BertPreTokenizer does: cut at white space, and each punctuation
-// character for itself.
+// words yields the byte range [start, end) of each word of a normalised text, like the reference's
+// BertPreTokenizer: it splits at white space, and each punctuation character is a word.
 func words(text []byte, yield func(start, end int)) {
 	start := 0
 	for i := 0; i < len(text); {

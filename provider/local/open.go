@@ -23,36 +23,35 @@ const (
 	configFile  = "config.json"
 	weightsFile = "model.safetensors"
 
-	// maxSmallFile is the most that is read of a file other than the weights;
-	// the largest vocabularies of BERTs stay under a tenth of it.
+	// maxSmallFile is the size limit of files other than the weights. The largest vocabularies of
+	// BERTs are below a tenth of it.
 	maxSmallFile = 64 << 20
 )
 
-// A Config says what the folder of a model does not.
+// A Config contains the properties that a model's folder lacks.
 type Config struct {
-	// Name is what the model's name begins with. OpenDir takes the name of the
-	// folder when it is empty; Open needs it.
+	// Name is the prefix of the model's name. It defaults to the folder's name in OpenDir, and is
+	// required in Open.
 	Name string
 
-	// SHA256 is the checksum of model.safetensors in hexadecimal, where the caller
-	// knows it; empty: it is computed.
+	// SHA256 is the checksum of model.safetensors in hexadecimal, if the caller knows it. Empty: it
+	// is computed.
 	SHA256 string
 
-	// Model is the whole name of the model, where the caller knows that the files
-	// are those which it stands for; empty: it is made of Name and of what is read.
+	// Model is the full name of the model, for a caller that knows that the files are those of this
+	// name. Empty: it is derived from Name and the files.
 	Model string
 
-	// Weights are the bytes of model.safetensors, where the caller has them in
-	// memory. They are read in place and must not change. Nil: the folder holds
-	// them.
+	// Weights is the contents of model.safetensors, if the caller has it in memory. It is read in
+	// place and must not change. Nil: it is read from the folder.
 	Weights []byte
 }
 
 // Open reads a sentence encoder from a folder.
 //
-// Files that are torn or do not fit together are assay.ErrDamaged; models that
-// this package cannot run, or not as an encoder, are assay.ErrInvalid; a file
-// that is missing is fs.ErrNotExist. The message names the file.
+// Damaged or inconsistent files are assay.ErrDamaged. Models that this package cannot run, or not
+// as an encoder, are assay.ErrInvalid. A missing file is fs.ErrNotExist. The message names the
+// file.
 func Open(ctx context.Context, fsys fs.FS, c Config) (*Encoder, error) {
 	f, err := openFolder(fsys, c)
 	if err != nil {
@@ -66,8 +65,8 @@ func Open(ctx context.Context, fsys fs.FS, c Config) (*Encoder, error) {
 	return e, nil
 }
 
-// Check reports, as Open does, what keeps the model in the folder from being run
-// as an encoder, as far as config.json tells, which is had before the weights.
+// Check returns the error for which Open would reject the model in the folder, as far as it can be
+// determined from config.json, before the weights are available.
 func Check(fsys fs.FS) error {
 	_, err := readArchitecture(fsys, trunks...)
 	return err
@@ -82,9 +81,8 @@ func OpenDir(ctx context.Context, dir string, c Config) (*Encoder, error) {
 	return Open(ctx, os.DirFS(dir), c)
 }
 
-// OpenReranker reads a cross-encoder: a BERT that gives a text beside a query
-// one number (BertForSequenceClassification with one label). Errors are those of
-// Open.
+// OpenReranker reads a cross-encoder: a BERT that computes one number for a query and a text
+// (BertForSequenceClassification with one label). Its errors are those of Open.
 func OpenReranker(ctx context.Context, fsys fs.FS, c Config) (*Reranker, error) {
 	f, err := openFolder(fsys, c)
 	if err != nil {
@@ -107,8 +105,8 @@ func OpenRerankerDir(ctx context.Context, dir string, c Config) (*Reranker, erro
 	return OpenReranker(ctx, os.DirFS(dir), c)
 }
 
-// OpenReader reads a reader: reader.json and model.safetensors. Tokenizer, word embeddings
-// and the layers that the file lacks are those of the encoder that it was made from. Errors
+// OpenReader reads a reader from reader.json and model.safetensors. Tokenizer, word embeddings and
+// the layers missing from the file are those of the encoder that it was trained from. Its errors
 // are those of Open.
 func OpenReader(ctx context.Context, fsys fs.FS, c Config, encoder *Encoder) (*Reader, error) {
 	f, err := openFolder(fsys, c)
@@ -132,7 +130,7 @@ func OpenReaderDir(ctx context.Context, dir string, c Config, encoder *Encoder) 
 	return OpenReader(ctx, os.DirFS(dir), c, encoder)
 }
 
-// named gives the model the name of its folder, unless it has one.
+// named sets the model's name to that of its folder, unless it is set.
 func named(dir string, c Config) (Config, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -142,24 +140,24 @@ func named(dir string, c Config) (Config, error) {
 	return c, nil
 }
 
-// A folder is an open folder of a model.
+// A folder is an open model folder.
 type folder struct {
 	fs.FS
 	Config
 	weights weights
-	file    io.Closer // of the weights; nil: they are in memory
+	file    io.Closer // of the weights; nil if they are in memory
 	size    int64     // of the weights
-	read    hash.Hash // of all that was read but the weights
+	read    hash.Hash // of everything read except the weights
 }
 
-// identity is the beginning of a checksum of the weights and of every other file
-// that was read: what any of them makes of a text may differ with it.
+// identity returns the first digits of a checksum of the weights and every other file that was
+// read, since the vectors may depend on any of them.
 func (f *folder) identity() string {
 	f.note(weightsFile, []byte(f.SHA256))
 	return hex.EncodeToString(f.read.Sum(nil)[:4])
 }
 
-// note adds a file to what was read.
+// note adds a file to the checksum.
 func (f *folder) note(name string, data []byte) {
 	fmt.Fprintf(f.read, "%s %x\n", name, sha256.Sum256(data))
 }
@@ -178,11 +176,11 @@ func openFolder(fsys fs.FS, c Config) (*folder, error) {
 
 func (f *folder) close() {
 	if f.file != nil {
-		f.file.Close() // it was only read
+		f.file.Close() // opened for reading only
 	}
 }
 
-// openWeights opens model.safetensors and makes its checksum.
+// openWeights opens model.safetensors and computes its checksum.
 func (f *folder) openWeights() error {
 	r, size, err := f.readWeights()
 	if err != nil {
@@ -255,7 +253,7 @@ func readJSON(fsys fs.FS, name string, v any) error {
 	return nil
 }
 
-// readOptional is readJSON for a file that may be missing.
+// readOptional is like readJSON, for a file that may be missing.
 func readOptional(fsys fs.FS, name string, v any) (found bool, err error) {
 	err = readJSON(fsys, name, v)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// tiny returns the files of a model of the tests, to be changed.
+// tiny returns the files of a test model, which the caller may change.
 func tiny(t testing.TB, name string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -48,7 +48,7 @@ func reconfigure(t testing.TB, files fstest.MapFS, change map[string]any) {
 	files[configFile] = &fstest.MapFile{Data: data}
 }
 
-// TestOpenRefuses holds what is wrong with a folder to its message and kind.
+// TestOpenRefuses checks the message and kind of the error for each defect of a folder.
 func TestOpenRefuses(t *testing.T) {
 	config := func(key string, value any) func(t *testing.T, files fstest.MapFS) {
 		return func(t *testing.T, files fstest.MapFS) { reconfigure(t, files, map[string]any{key: value}) }
@@ -125,8 +125,8 @@ func TestOpenRerankerRefuses(t *testing.T) {
 	}
 }
 
-// TestNames holds the name of a model to what makes its vectors: the same files
-// have one name wherever they lie, and each that differs makes another.
+// TestNames checks that a model's name identifies its vectors: the same files have the same name in
+// any folder, and each changed file changes the name.
 func TestNames(t *testing.T) {
 	data := tiny(t, "tiny")[weightsFile].Data
 	sum := sha256.Sum256(data)
@@ -193,7 +193,7 @@ func other(t *testing.T, files fstest.MapFS) {
 	files[weightsFile] = &fstest.MapFile{Data: data}
 }
 
-// TestSettings holds what other files say to what the encoder does.
+// TestSettings checks that the files' settings apply to the encoder.
 func TestSettings(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string

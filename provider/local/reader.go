@@ -10,15 +10,15 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Reader is a joint encoder with heads for answers, relevance and entailment. It
-// implements llm.Reader, is safe for concurrent use, and holds nothing that needs closing.
+// A Reader is a joint encoder with heads for answers, relevance and entailment. It implements
+// llm.Reader, is safe for concurrent use, and need not be closed.
 //
-// The input is [CLS] a [SEP] heading : text [SEP], where a is the question or the claim.
-// A heading longer than 48 tokens loses its left end, the most general headings, and where
-// the text needs the room a heading leaves 64 tokens to it. A text that does not fit is
-// read in windows that overlap by a quarter. Names of special tokens are plain text.
+// The input is [CLS] a [SEP] heading : text [SEP], where a is the question or the claim. A heading
+// longer than 48 tokens loses its left end, which has the most general headings. If room is scarce,
+// the heading is shortened to leave 64 tokens for the text. A text that does not fit is read in
+// windows that overlap by a quarter. Names of special tokens are treated as plain text.
 //
-// A text without a token has no answer, no relevance, and is neutral to every claim.
+// A text without tokens has no answer and no relevance, and is neutral to every claim.
 type Reader struct {
 	readerSettings
 	name      string
@@ -59,8 +59,8 @@ func newReader(ctx context.Context, f *folder, e *Encoder) (*Reader, error) {
 	return r, nil
 }
 
-// readOnto reads a trunk of so many layers. The file may lack the embeddings and the lowest
-// layers: these are the encoder's and shared with it.
+// readOnto reads a trunk of the given number of layers. The file may lack the embeddings and the
+// lowest layers; these are shared with the encoder.
 func readOnto(ctx context.Context, w *weights, encoder *bert, layers int) (*bert, error) {
 	const words = "embeddings.word_embeddings.weight"
 	if w.has(words) {
@@ -87,7 +87,7 @@ func readOnto(ctx context.Context, w *weights, encoder *bert, layers int) (*bert
 	return m, m.readLayers(ctx, w, first)
 }
 
-// readOwnEmbeddings reads what the file has of the embeddings beside those of words.
+// readOwnEmbeddings reads the embeddings in the file, other than those of words.
 func (m *bert) readOwnEmbeddings(w *weights) (err error) {
 	const name = "embeddings."
 	if w.hasAny(name + "position_embeddings") {
@@ -106,15 +106,14 @@ func (m *bert) readOwnEmbeddings(w *weights) (err error) {
 	return err
 }
 
-// Model returns the name of the reader and eight digits that stand for its files and its
-// encoder.
+// Model returns the name of the reader and eight digits of a checksum of its files and its encoder.
 func (r *Reader) Model() string { return r.name }
 
-// Bytes is the size of the reader's own weights.
+// Bytes returns the size of the reader's own weights.
 func (r *Reader) Bytes() int64 { return r.bytes }
 
-// Read implements llm.Reader. Of several windows the most answerable and the most relevant
-// count, and a span's Score is multiplied with its window's share of the best Answerable.
+// Read implements llm.Reader. If there are several windows, the highest Answerable and Relevance
+// count, and a span's Score is multiplied by the ratio of its window's Answerable to the highest.
 func (r *Reader) Read(ctx context.Context, question string, passages []llm.Excerpt) ([]llm.Reading, error) {
 	pairs := make([]llm.ClaimPair, len(passages))
 	for i, p := range passages {
@@ -131,9 +130,9 @@ func (r *Reader) Read(ctx context.Context, question string, passages []llm.Excer
 	return readings, nil
 }
 
-// Entail implements llm.Reader. Of several windows one counts: the most supporting one if
-// it supports rather than anything else, else the most contradicting one if it contradicts
-// rather than anything else, else the one that is least neutral to the claim.
+// Entail implements llm.Reader. If there are several windows, one decides: the most supporting
+// window if its likeliest class is Supported, else the most contradicting one if its likeliest
+// class is Contradicted, else the one with the highest probability of either.
 func (r *Reader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
 	all, err := r.compute(ctx, pairs)
 	if err != nil {
@@ -154,7 +153,7 @@ type logits struct {
 	entailment [3]float64
 }
 
-// compute runs the network over the windows of each pair.
+// compute runs the network on the windows of each pair.
 func (r *Reader) compute(ctx context.Context, pairs []llm.ClaimPair) ([][]logits, error) {
 	var sequences []sequence
 	var windows []window
@@ -207,7 +206,7 @@ func (r *Reader) heads(w window, rows []float32) (logits, error) {
 	return l, nil
 }
 
-// A calibration makes a probability of a logit.
+// A calibration converts a logit to a probability.
 type calibration struct{ scale, bias float64 }
 
 func (c calibration) probability(logit float64) float64 {
@@ -236,7 +235,7 @@ func (r *Reader) reading(windows []logits) llm.Reading {
 	return reading
 }
 
-// entailed picks the window that decides.
+// entailed returns the entailment of the window that decides.
 func (r *Reader) entailed(windows []logits) llm.Entailment {
 	if len(windows) == 0 {
 		return llm.Entailment{Neutral: 1}

@@ -31,7 +31,7 @@ func TestReaderContract(t *testing.T) {
 	}
 }
 
-// manyPairs are claims and passages of many lengths, some read in windows.
+// manyPairs returns claims and passages of many lengths, some of which need several windows.
 func manyPairs() []llm.ClaimPair {
 	random := sequenceOf(4)
 	var pairs []llm.ClaimPair
@@ -44,8 +44,8 @@ func manyPairs() []llm.ClaimPair {
 	return pairs
 }
 
-// TestReaderBits holds the numbers of a pair to be the same, bit for bit, whatever else is
-// read and however many cores compute.
+// TestReaderBits checks that the numbers for a pair are identical bit for bit, regardless of other
+// pairs and the number of cores.
 func TestReaderBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	pairs := manyPairs()
@@ -85,7 +85,7 @@ func compareLogits(t *testing.T, what string, want, got [][]logits) {
 	}
 }
 
-// TestReaderSharesLayers holds a file that lacks what was frozen to one that has it.
+// TestReaderSharesLayers compares a file without the frozen layers with one that has them.
 func TestReaderSharesLayers(t *testing.T) {
 	files := randomReader(t, rewriteF32)
 	part := openFiles(t, files)
@@ -113,8 +113,8 @@ func TestReaderSharesLayers(t *testing.T) {
 	compareLogits(t, "without the frozen tensors", want, got)
 }
 
-// TestReaderFewerLayers holds a reader that has fewer layers than its encoder to the encoder
-// itself, cut off there.
+// TestReaderFewerLayers compares a reader that has fewer layers than its encoder with the encoder
+// truncated to these layers.
 func TestReaderFewerLayers(t *testing.T) {
 	files := fstest.MapFS{}
 	settings := tinyReaderSettings()
@@ -141,7 +141,7 @@ func TestReaderFewerLayers(t *testing.T) {
 	compareLogits(t, "one layer", want, got)
 }
 
-// TestReaderInput holds the input to its form, and the room to its division.
+// TestReaderInput checks the form of the input and the division of the room.
 func TestReaderInput(t *testing.T) {
 	r := openRandom(t)
 	cls, sep, colon := r.tokenizer.cls, r.tokenizer.sep, r.tokenizer.colon()[0]
@@ -173,9 +173,9 @@ func TestReaderInput(t *testing.T) {
 	}
 }
 
-// TestReaderRoom: a heading gives way to the text, a question does not.
+// TestReaderRoom checks that a heading is shortened in favour of the text, but a question is not.
 func TestReaderRoom(t *testing.T) {
-	r := openRandom(t) // 64 tokens, of which a text has 16 at least
+	r := openRandom(t) // 64 tokens, at least 16 of them for a text
 	text := wordsOf(100)
 	tests := []struct{ question, heading, text int }{{1, 0, 60}, {1, 30, 60 - 17}, {30, 30, 64 - 33 - 15}, {44, 30, 17}, {45, 30, 16}}
 	for _, test := range tests {
@@ -203,7 +203,7 @@ func TestReaderRoom(t *testing.T) {
 	}
 }
 
-// TestParts holds windows to cover a text with an overlap, cut between words.
+// TestParts checks that windows cover a text with an overlap and begin between words.
 func TestParts(t *testing.T) {
 	random := sequenceOf(8)
 	for _, room := range []int{8, 16, 40, 64, 219} {
@@ -241,7 +241,7 @@ func checkParts(t *testing.T, text *located, room int) {
 	}
 }
 
-// TestReaderWindows holds the reading of a long text to that of its windows.
+// TestReaderWindows compares the reading of a long text with those of its windows.
 func TestReaderWindows(t *testing.T) {
 	r := openRandom(t)
 	pairs := []llm.ClaimPair{{Claim: "the river market", Passage: llm.Excerpt{Text: wordsOf(150)}}}
@@ -269,7 +269,7 @@ func TestReaderWindows(t *testing.T) {
 	}
 }
 
-// TestEntailedWindows holds the choice of the window that decides.
+// TestEntailedWindows checks the choice of the window that decides.
 func TestEntailedWindows(t *testing.T) {
 	r := openRandom(t)
 	r.entailmentScale = 1
@@ -302,7 +302,7 @@ func TestEntailedWindows(t *testing.T) {
 	}
 }
 
-// TestExtracts holds spans to a search of all.
+// TestExtracts compares spans with an exhaustive search.
 func TestExtracts(t *testing.T) {
 	text := "café wonderfulness, 1,000 days"
 	r := openRandom(t)
@@ -336,7 +336,7 @@ func TestExtracts(t *testing.T) {
 	}
 }
 
-// A span has 48 tokens at most.
+// TestExtractsAreShort checks that a span has at most 48 tokens.
 func TestExtractsAreShort(t *testing.T) {
 	r := openRandom(t)
 	located := r.tokenizer.locate(wordsOf(100))
@@ -348,7 +348,7 @@ func TestExtractsAreShort(t *testing.T) {
 	}
 }
 
-// TestAnswerable holds the logit to its definition.
+// TestAnswerable compares the logit with its definition.
 func TestAnswerable(t *testing.T) {
 	l := logits{window: window{first: 2, to: 2}, spans: []float32{1, 2, 9, 9, 0.5, 1.5, -0.5, 2.5, 7, 7}}
 	want := (math.Log(math.Exp(0.5)+math.Exp(-0.5)) - 1 + math.Log(math.Exp(1.5)+math.Exp(2.5)) - 2) / 2
@@ -357,7 +357,7 @@ func TestAnswerable(t *testing.T) {
 	}
 }
 
-// TestLocate holds tokens to those of encode, and each to its place.
+// TestLocate compares tokens with those of encode, and checks their positions.
 func TestLocate(t *testing.T) {
 	r := openRandom(t)
 	for text, want := range map[string][]string{
@@ -390,7 +390,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestOpenReaderRefuses holds what is wrong with the files to its message and kind.
+// TestOpenReaderRefuses checks the message and kind of the error for each defect of the files.
 func TestOpenReaderRefuses(t *testing.T) {
 	settings := func(change func(map[string]any)) func(testing.TB, fstest.MapFS) {
 		return func(t testing.TB, files fstest.MapFS) {
@@ -464,7 +464,7 @@ func TestOpenReaderRefuses(t *testing.T) {
 	}
 }
 
-// TestReaderDamagedNumbers holds weights that are no numbers to an error.
+// TestReaderDamagedNumbers checks that NaN in the weights is an error.
 func TestReaderDamagedNumbers(t *testing.T) {
 	for _, spoilt := range []string{"span.bias", "relevance.bias", "entailment.bias", "encoder.layer.1.output.dense.bias"} {
 		files := randomReader(t, rewriteF32)
@@ -485,7 +485,7 @@ func TestReaderDamagedNumbers(t *testing.T) {
 	}
 }
 
-// TestReaderNames holds the name to the files and the encoder.
+// TestReaderNames checks that the name depends on the files and the encoder.
 func TestReaderNames(t *testing.T) {
 	plain := openRandom(t).Model()
 	files := randomReader(t, rewriteF32)
@@ -517,7 +517,7 @@ func TestReaderNames(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the files, they are refused or give readings that keep the contract.
+// FuzzReader checks that any files are rejected or give readings that keep the contract.
 func FuzzReader(f *testing.F) {
 	encoder, err := Open(f.Context(), tiny(f, "tiny"), Config{Name: "tiny"})
 	if err != nil {
@@ -540,7 +540,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzReaderText: whatever the texts, readings keep the contract.
+// FuzzReaderText checks that readings of any texts keep the contract.
 func FuzzReaderText(f *testing.F) {
 	r := openRandom(f)
 	for _, line := range mixedLines(20) {
@@ -572,7 +572,7 @@ func checkRead(t *testing.T, r *Reader, question, text string) {
 	}
 }
 
-// A reading can be stored as JSON, which has no NaN.
+// TestReadingJSON checks that a reading can be stored as JSON, which has no NaN.
 func TestReadingJSON(t *testing.T) {
 	readings, err := openRandom(t).Read(t.Context(), "the river", []llm.Excerpt{{Text: wordsOf(200)}, {}})
 	if err != nil {

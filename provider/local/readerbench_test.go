@@ -10,10 +10,10 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// BenchmarkReader reads with the weights of the embedded encoder and random heads: a claim
-// beside a passage of 200 tokens, and the fifteen pairs of a question whose best ten
-// passages are ranked and best five read. layers=9 are those of a reader that has fewer
-// than its encoder. cpu-ms/op is the time of all cores together.
+// BenchmarkReader reads with the weights of the embedded encoder and random heads: a claim with a
+// passage of 200 tokens, and the fifteen pairs of a question whose best ten passages are ranked and
+// best five read. layers=9 is a reader with fewer layers than its encoder. cpu-ms/op is the total
+// time of all cores.
 func BenchmarkReader(b *testing.B) {
 	encoder := open(b, filepath.Join("..", "embedded"))
 	for _, layers := range []int{9, 12} {
@@ -37,14 +37,14 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// readerOn returns a reader of the encoder's lowest layers with random heads.
+// readerOn returns a reader on the encoder's lowest layers, with random heads.
 func readerOn(t testing.TB, encoder *Encoder, layers int) *Reader {
 	t.Helper()
 	files := fstest.MapFS{}
 	settings := tinyReaderSettings()
 	settings["encoder"], settings["max_tokens"], settings["layers"] = encoder.Model(), 256, layers
 	setReader(t, files, settings)
-	// One layer has to be its own: its weights do not matter.
+	// One layer must be its own. Its weights do not matter.
 	setTensors(t, files, randomTensors(layers-1, layers, encoder.bert.Hidden, encoder.bert.Intermediate, rewriteI8))
 	r, err := OpenReader(t.Context(), files, Config{Name: "reader"}, encoder)
 	if err != nil {
@@ -53,7 +53,7 @@ func readerOn(t testing.TB, encoder *Encoder, layers int) *Reader {
 	return r
 }
 
-// benchmarkPairs returns a claim of 20 tokens beside a text of 200, and fifteen such.
+// benchmarkPairs returns a claim of 20 tokens with a text of 200, and fifteen such pairs.
 func benchmarkPairs(r *Reader) (one, fifteen []llm.ClaimPair) {
 	random := sequenceOf(9)
 	for range 15 {

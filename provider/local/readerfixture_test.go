@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// tinyReaderSettings are those of the random reader, as reader.json has them.
+// tinyReaderSettings returns the contents of reader.json for the random reader.
 func tinyReaderSettings() map[string]any {
 	return map[string]any{
 		"encoder": "tiny", "max_tokens": 64,
@@ -23,9 +23,9 @@ func tinyReaderSettings() map[string]any {
 	}
 }
 
-// randomReader returns the files of a reader with random weights for the tiny encoder. As
-// one that is trained with its lowest layer frozen it lacks that layer and the embeddings.
-// write says how matrices are stored.
+// randomReader returns the files of a reader with random weights for the tiny encoder. Like one
+// that was trained with its lowest layer frozen, it lacks that layer and the embeddings. write
+// converts matrices to their stored type.
 func randomReader(t testing.TB, write rewriting) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -54,7 +54,7 @@ func setTensors(t testing.TB, files fstest.MapFS, tensors []safetensors.Data) {
 	files[weightsFile] = &fstest.MapFile{Data: file.Bytes()}
 }
 
-// randomTensors are those of the layers [first, last) and of the heads.
+// randomTensors returns the tensors of the layers [first, last) and of the heads.
 func randomTensors(first, last, hidden, wide int, write rewriting) []safetensors.Data {
 	random := rand.New(rand.NewPCG(15, 0))
 	var all []safetensors.Data
@@ -95,7 +95,7 @@ func randomTensors(first, last, hidden, wide int, write rewriting) []safetensors
 	return all
 }
 
-// tensorsOf returns the tensors of a file, to be changed.
+// tensorsOf returns the tensors of a file, which the caller may change.
 func tensorsOf(t testing.TB, data []byte) []safetensors.Data {
 	t.Helper()
 	f, err := safetensors.OpenBytes(data)
@@ -114,14 +114,14 @@ func tensorsOf(t testing.TB, data []byte) []safetensors.Data {
 	return all
 }
 
-// without returns the tensors whose names do not begin with a prefix.
+// without returns the tensors whose names lack a prefix.
 func without(tensors []safetensors.Data, prefix string) []safetensors.Data {
 	return slices.DeleteFunc(slices.Clone(tensors), func(d safetensors.Data) bool {
 		return len(d.Name) >= len(prefix) && d.Name[:len(prefix)] == prefix
 	})
 }
 
-// openFiles opens a reader onto the tiny encoder.
+// openFiles opens a reader on the tiny encoder.
 func openFiles(t testing.TB, files fstest.MapFS) *Reader {
 	t.Helper()
 	r, err := OpenReader(t.Context(), files, Config{Name: "reader"}, open(t, filepath.Join("testdata", "tiny")))

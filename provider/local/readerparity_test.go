@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A parityCase is what PyTorch computes for a pair that fits the input: logits of every
-// token, [CLS] first, and of the other heads.
+// A parityCase contains PyTorch's outputs for a pair that fits the input: logits of every token,
+// [CLS] first, and of the other heads.
 type parityCase struct {
 	A          string
 	Heading    string
@@ -24,7 +24,7 @@ type parityCase struct {
 	Entailment [3]float64
 }
 
-// readParity reads parity.json of a reader, or skips the test.
+// readParity reads a reader's parity.json, or skips the test.
 func readParity(t *testing.T, dir string) []parityCase {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "parity.json"))
@@ -44,7 +44,7 @@ func readParity(t *testing.T, dir string) []parityCase {
 	return file.Cases
 }
 
-// openReaderIn opens the reader in a folder onto the encoder of that name in another.
+// openReaderIn opens the reader in a folder on the encoder with the given name in another folder.
 func openReaderIn(t testing.TB, dir, encoder, name string) *Reader {
 	t.Helper()
 	e, err := OpenDir(t.Context(), encoder, Config{Name: name})
@@ -58,7 +58,7 @@ func openReaderIn(t testing.TB, dir, encoder, name string) *Reader {
 	return r
 }
 
-// logitsOf computes the cases, each in one window, and the logits that PyTorch has of them.
+// logitsOf computes the cases, each in one window. It returns its logits and those of PyTorch.
 func logitsOf(t *testing.T, r *Reader, cases []parityCase) (got, want []logits) {
 	t.Helper()
 	pairs := make([]llm.ClaimPair, len(cases))
@@ -82,7 +82,7 @@ func logitsOf(t *testing.T, r *Reader, cases []parityCase) (got, want []logits) 
 	return got, want
 }
 
-// farthest returns the largest difference of logits.
+// farthest returns the largest difference between logits.
 func farthest(a, b logits) float64 {
 	most := math.Abs(a.relevance - b.relevance)
 	for i := range a.entailment {
@@ -94,7 +94,7 @@ func farthest(a, b logits) float64 {
 	return most
 }
 
-// TestReaderParity holds the forward pass to PyTorch's, with float32 weights.
+// TestReaderParity compares the forward pass with PyTorch's, with float32 weights.
 func TestReaderParity(t *testing.T) {
 	dir := filepath.Join("testdata", "tinyreader")
 	cases := readParity(t, dir)
@@ -109,8 +109,8 @@ func TestReaderParity(t *testing.T) {
 	t.Logf("%d cases, logits off by %.1g at most", len(got), most)
 }
 
-// TestEmbeddedReaderParity holds what the embedded reader decides to what the weights before
-// quantisation decide with PyTorch.
+// TestEmbeddedReaderParity compares the embedded reader's decisions with those of PyTorch with the
+// weights before quantisation.
 func TestEmbeddedReaderParity(t *testing.T) {
 	dir := filepath.Join("..", "embedded", "reader")
 	cases := readParity(t, dir)

@@ -13,11 +13,11 @@ import (
 // readerFile describes a reader.
 const readerFile = "reader.json"
 
-// leastReaderTokens is the least that a reader may be limited to: a quarter of it is the
-// least of a text beside a question.
+// leastReaderTokens is the lowest token limit of a reader. A quarter of it is the least room for a
+// text beside a question.
 const leastReaderTokens = 32
 
-// readerSettings are what reader.json says of a reader.
+// readerSettings are the settings in reader.json.
 type readerSettings struct {
 	maxTokens            int
 	layers               int // of the encoder's, from the lowest on
@@ -31,11 +31,11 @@ type calibrationJSON struct {
 	Bias  *float64 `json:"bias"`
 }
 
-// mostCalibration is the largest scale and bias of a calibration, far above any that was
-// fitted.
+// mostCalibration is the largest accepted scale and bias of a calibration, far above any fitted
+// one.
 const mostCalibration = 1e3
 
-// read returns the calibration. Nothing of it may be missing.
+// read returns the calibration. Both values are required.
 func (j calibrationJSON) read(name string) (calibration, error) {
 	if j.Scale == nil || j.Bias == nil {
 		return calibration{}, fmt.Errorf("%s: %s lacks its scale or bias: %w", readerFile, name, assay.ErrDamaged)
@@ -77,14 +77,14 @@ func readReaderSettings(fsys fs.FS, e *Encoder) (readerSettings, error) {
 	if s.relevant, err = j.Relevance.read("relevance"); err != nil {
 		return s, err
 	}
-	j.Entailment.Bias = new(float64) // a softmax has none
+	j.Entailment.Bias = new(float64) // a softmax has no bias
 	entailment, err := j.Entailment.read("entailment")
 	s.entailmentScale = entailment.scale
 	return s, err
 }
 
-// madeFrom reports whether name is that of an encoder: the whole of it, or the part before
-// its checksum or its dimensions, as in gte-small@8131c6f8/384.
+// madeFrom reports whether name is the encoder's model name, either whole or up to its checksum or
+// its dimensions, as in gte-small@8131c6f8/384.
 func madeFrom(name, model string) bool {
 	rest, found := strings.CutPrefix(model, name)
 	return found && name != "" && (rest == "" || rest[0] == '@' || rest[0] == '/')

@@ -11,9 +11,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Reranker is a cross-encoder: it reads a query and a text at once and gives
-// one number, the model's own (a logit). It implements llm.Reranker, is safe for
-// concurrent use, and holds nothing that needs closing.
+// A Reranker is a cross-encoder: it reads a query and a text together and returns one number, a
+// logit. It implements llm.Reranker, is safe for concurrent use, and need not be closed.
 type Reranker struct {
 	name       string
 	maxTokens  int
@@ -61,18 +60,17 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 	return r, nil
 }
 
-// Model returns the name of the model: that of its folder and eight digits that
-// stand for all of its files.
+// Model returns the name of the model: its folder's name and eight digits of a checksum of all its
+// files.
 func (r *Reranker) Model() string { return r.name }
 
-// minWindow is the least number of a text's tokens that are read at once beside
-// a query. A query that leaves less room is too long.
+// minWindow is the least number of a text's tokens in a window beside a query. A query that leaves
+// less room is too long.
 const minWindow = 32
 
-// Rerank implements llm.Reranker. A text that is too long to be read beside the
-// query at once is read in windows of equal size, and has the score of the best;
-// nothing is cut. A query that leaves too little room for that is a
-// *llm.TooLongError of the text.
+// Rerank implements llm.Reranker. A text that does not fit beside the query is read in windows of
+// equal size, and its score is that of the best window; nothing is truncated. A query that leaves
+// too little room is an *llm.TooLongError of the text.
 func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	question := r.tokenizer.encode(nil, query)
 	var sequences []sequence
@@ -106,7 +104,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	return scores, nil
 }
 
-// score is the head of the network, for the row of [CLS].
+// score computes the head of the network for the row of [CLS].
 func (r *Reranker) score(cls []float32) float64 {
 	h := r.bert.Hidden
 	pooled, score := make([]float32, h), make([]float32, 1)
@@ -118,7 +116,7 @@ func (r *Reranker) score(cls []float32) float64 {
 	return float64(score[0])
 }
 
-// pair returns two texts as the models take them: [CLS] query [SEP] text [SEP].
+// pair returns the model's input for two texts: [CLS] query [SEP] text [SEP].
 func (t *tokenizer) pair(query, text []int32) sequence {
 	ids := make([]int32, 0, len(query)+len(text)+3)
 	ids = append(append(append(ids, t.cls), query...), t.sep)
@@ -126,8 +124,8 @@ func (t *tokenizer) pair(query, text []int32) sequence {
 	return sequence{append(append(ids, text...), t.sep), second}
 }
 
-// windows cuts tokens into the fewest parts of at most room, of about equal
-// size. No tokens are one empty part.
+// windows splits tokens into the fewest parts of at most room, of about equal size. For no tokens,
+// it returns one empty part.
 func windows(ids []int32, room int) [][]int32 {
 	if len(ids) == 0 {
 		return [][]int32{nil}

@@ -23,7 +23,7 @@ func openTinyReranker(t testing.TB) *Reranker {
 
 const tinyQuery = "which market is in the river?"
 
-// tinyTexts fit beside the query, the last only just.
+// tinyTexts returns texts that fit beside the query, the last one exactly.
 func tinyTexts() []string {
 	return []string{
 		"the river market", "cells and protein", "", "of", "in 1998 an engine was large, and a court was small.",
@@ -31,8 +31,8 @@ func tinyTexts() []string {
 	}
 }
 
-// TestScores holds the scores to those of ONNX Runtime for the same weights.
-// With ASSAY_DUMP it writes the tokens and their types instead.
+// TestScores compares scores with those of ONNX Runtime for the same weights. With ASSAY_DUMP it
+// writes the tokens and their types instead.
 func TestScores(t *testing.T) {
 	r := openTinyReranker(t)
 	texts := tinyTexts()
@@ -59,7 +59,7 @@ func TestScores(t *testing.T) {
 
 func TestRerankWindows(t *testing.T) {
 	r := openTinyReranker(t)
-	// 4 tokens leave 57 beside them: the text is read in halves.
+	// 4 tokens leave 57 for the text, so it is read in halves.
 	query, first, second := "a river market of", strings.Repeat("cells ", 40), strings.Repeat("protein ", 40)
 	scores, err := r.Rerank(t.Context(), query, []string{first + second, first, second})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// architecture is what config.json says of a model.
+// architecture contains the relevant fields of config.json.
 type architecture struct {
 	Architectures []string       `json:"architectures"`
 	ModelType     string         `json:"model_type"`
@@ -27,13 +27,13 @@ type architecture struct {
 	Labels        map[string]any `json:"id2label"`
 }
 
-// classifier is the architecture of cross-encoders; trunks are those that a
-// sentence encoder can be read from.
+// classifier is the architecture of cross-encoders. trunks are those that a sentence encoder can be
+// read from.
 const classifier = "BertForSequenceClassification"
 
 var trunks = []string{"BertModel", "BertForMaskedLM", "BertForPreTraining"}
 
-// readArchitecture reads config.json and refuses what is not a BERT, by name.
+// readArchitecture reads config.json. It rejects other architectures than BERT by name.
 func readArchitecture(fsys fs.FS, wanted ...string) (architecture, error) {
 	a := architecture{Activation: "gelu", PositionType: "absolute", Epsilon: 1e-12, Types: 2}
 	if err := readJSON(fsys, configFile, &a); err != nil {
@@ -61,7 +61,7 @@ func (a *architecture) check(wanted []string) error {
 	if a.PositionType != "absolute" {
 		return fmt.Errorf("positions of type %q are not supported, only \"absolute\": %w", a.PositionType, assay.ErrInvalid)
 	}
-	const most, mostWide, mostLayers = 1 << 20, 1 << 16, 1 << 10 // more than any model has; products of two stay in range, layers in what kernels take
+	const most, mostWide, mostLayers = 1 << 20, 1 << 16, 1 << 10 // more than any model has; products of two do not overflow, layers fit the kernels
 	for name, n := range map[string]int{
 		"hidden_size": a.Hidden, "num_hidden_layers": a.Layers, "num_attention_heads": a.Heads, "intermediate_size": a.Intermediate,
 		"max_position_embeddings": a.Positions, "type_vocab_size": a.Types, "vocab_size": a.Vocabulary,
@@ -79,20 +79,20 @@ func (a *architecture) check(wanted []string) error {
 	return nil
 }
 
-// minTokens is the least that a model may be limited to: [CLS], one, [SEP].
+// minTokens is the lowest token limit of a model: [CLS], one, [SEP].
 const minTokens = 3
 
-// settings say how a sentence encoder is used: what the weights do not.
+// settings are properties of a sentence encoder that its weights do not contain.
 type settings struct {
-	cls       bool   // the vector is that of [CLS], not the mean of all
-	query     string // what is put before a query
-	passage   string // and before a passage
-	maxTokens int    // [CLS] and [SEP] included
+	cls       bool   // pooling: the vector of [CLS], not the mean of all
+	query     string // prefix of a query
+	passage   string // prefix of a passage
+	maxTokens int    // including [CLS] and [SEP]
 	languages []string
 }
 
-// noteFile is assay's own note in the folder of a model. It goes before what
-// others left there.
+// noteFile contains assay's own settings in a model's folder. It takes precedence over the other
+// files.
 const noteFile = "assay.json"
 
 type noteJSON struct {
@@ -103,10 +103,9 @@ type noteJSON struct {
 	Languages []string `json:"languages"` // ISO 639-1
 }
 
-// readSettings reads how the encoder in the folder is used, for a model with the
-// given number of positions: by the files of sentence-transformers, where they
-// are there, and assay's own note. Without them it is the mean over tokens,
-// without prompts, of as many tokens as there are positions.
+// readSettings reads the settings of the encoder in the folder, given the model's number of
+// positions. It uses the files of sentence-transformers, if they exist, and assay's own settings.
+// The defaults are mean pooling, no prompts, and as many tokens as there are positions.
 func readSettings(fsys fs.FS, positions int) (settings, error) {
 	s := settings{maxTokens: positions}
 	if err := s.readModules(fsys); err != nil {
@@ -130,7 +129,7 @@ func readSettings(fsys fs.FS, positions int) (settings, error) {
 	return s, s.readNote(fsys, positions)
 }
 
-// readRerankerSettings does so for a reranker, which only has a limit.
+// readRerankerSettings reads the settings of a reranker, which has only a limit.
 func readRerankerSettings(fsys fs.FS, positions int) (settings, error) {
 	s := settings{maxTokens: positions}
 	if err := s.readLimit(fsys); err != nil {
@@ -139,7 +138,7 @@ func readRerankerSettings(fsys fs.FS, positions int) (settings, error) {
 	return s, s.readNote(fsys, positions)
 }
 
-// readLimit reads the most tokens that the model was made for.
+// readLimit reads the token limit of the model.
 func (s *settings) readLimit(fsys fs.FS) error {
 	var sentence struct {
 		MaxTokens int `json:"max_seq_length"`
@@ -153,8 +152,8 @@ func (s *settings) readLimit(fsys fs.FS) error {
 	return nil
 }
 
-// readModules reads the steps of a sentence-transformers model: which pooling it
-// has. Other steps than the usual are refused.
+// readModules reads the pooling from the modules of a sentence-transformers model. It rejects
+// unusual modules.
 func (s *settings) readModules(fsys fs.FS) error {
 	const modulesFile = "modules.json"
 	pooling, listed := "1_Pooling", false

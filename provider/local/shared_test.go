@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// sharedTokens are the SHA-256 of the reference's tokens of all the texts of a
-// file: title, line feed, text; 32 bits each, little-endian, [CLS] and [SEP]
-// included.
+// sharedTokens maps files to the SHA-256 of the reference's tokens of all their texts. A text is
+// title, line feed and text; its tokens have 32 bits each, little-endian, including [CLS] and
+// [SEP].
 var sharedTokens = map[string]string{
 	"corpora/debian-policy.jsonl":               "ff51a988c58bd01a14fc02c83846588cdb5e16a3c678f47fce342ee784771667",
 	"corpora/git-2.39.jsonl":                    "a72e90bb6893248198eec31648d68745135cdfd0a15498c263b92573ad49c9df",
@@ -30,8 +30,8 @@ var sharedTokens = map[string]string{
 	"retrieval/xquad-en/corpus.jsonl":           "320197875304df78f798ce02750c39273cab020c0f7721a2de5ed6839f1be80e",
 }
 
-// TestSharedTokens holds the 7.5 million tokens of documents in English and German,
-// and of code, to the reference.
+// TestSharedTokens compares the 7.5 million tokens of documents in English and German, and of code,
+// with the reference.
 func TestSharedTokens(t *testing.T) {
 	e, err := readTokenizer(os.DirFS(filepath.Join(models(t), "gte-small")), 30522)
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	maxSpanTokens = 48 // of a span, before it is extended to whole words
 )
 
-// answerable returns the logit of "the text answers the question": how far the tokens of
-// the text are above [CLS], which stands for no answer, as start and as end.
+// answerable returns the logit of "the text answers the question": how far the tokens of the text
+// are above [CLS], which represents "no answer", as start and as end.
 func (l *logits) answerable() float64 {
 	start, end := l.column(0), l.column(1)
 	return (logSumExp(start) - float64(l.spans[0]) + logSumExp(end) - float64(l.spans[1])) / 2
@@ -29,9 +29,9 @@ func (l *logits) column(which int) []float64 {
 	return column
 }
 
-// extracts returns the likeliest spans of the window, best first, at most the given number,
-// none overlapping a better one. The score is the probability of the start, given that it
-// is in the text, times that of the end.
+// extracts returns up to most of the likeliest spans of the window, best first, none overlapping a
+// better one. The score is the probability of the start, given that it is in the text, times that
+// of the end.
 func (l *logits) extracts(most int) []llm.Extract {
 	start, end := softmax(l.column(0), 1), softmax(l.column(1), 1)
 	taken := make([]bool, len(start))
@@ -62,7 +62,7 @@ func (l *logits) extracts(most int) []llm.Extract {
 	return all
 }
 
-// mergeSpans returns the best of the spans of several windows, none overlapping a better one.
+// mergeSpans returns the best spans of several windows, none overlapping a better one.
 func mergeSpans(spans []llm.Extract) []llm.Extract {
 	slices.SortStableFunc(spans, func(a, b llm.Extract) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
@@ -77,7 +77,7 @@ func mergeSpans(spans []llm.Extract) []llm.Extract {
 	return merged
 }
 
-// softmax returns the probabilities of logits, each multiplied with the scale.
+// softmax returns the probabilities of logits, each multiplied by scale.
 func softmax(logits []float64, scale float64) []float64 {
 	p := make([]float64, len(logits))
 	largest, sum := slices.Max(logits), 0.0
@@ -91,7 +91,7 @@ func softmax(logits []float64, scale float64) []float64 {
 	return p
 }
 
-// logSumExp returns the logarithm of the sum of the exponentials, which are one or more.
+// logSumExp returns the logarithm of the sum of the exponentials of x, which must not be empty.
 func logSumExp(x []float64) float64 {
 	largest, sum := slices.Max(x), 0.0
 	for _, v := range x {

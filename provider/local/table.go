@@ -9,24 +9,24 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// A table holds the vectors of the vocabulary as the file has them, which for a
-// small model is a third of its bytes; rows are widened when they are looked up.
+// A table holds the vectors of the vocabulary in their stored format, which for a small model is a
+// third of its bytes. Rows are converted when they are looked up.
 type table struct {
 	cols   int
 	kind   safetensors.Type
 	data   []byte
 	stride int // bytes of a row
 
-	// Of packed numbers (I8, U8):
+	// For packed numbers (I8, U8):
 	bits   int // of a number
-	groups int // each with a scale of its own, that a row is divided into
+	groups int // parts of a row with a scale each
 	scales []float32
 }
 
-// table reads a tensor of rows x cols: F32, F16 or BF16; I8 with the scales of
-// its rows in NAME.scale; or U8 [rows, cols*bits/8], where each row is a stream
-// of unsigned numbers of 4 to 8 bits, lowest bits first, that count from
-// -2^(bits-1), with scales [rows] or [rows, groups].
+// table reads a tensor of rows x cols, in one of three forms: F32, F16 or BF16; I8 with the scales
+// of its rows in NAME.scale; or U8 [rows, cols*bits/8] with scales [rows] or [rows, groups]. In a
+// U8 tensor each row is a stream of unsigned numbers of 4 to 8 bits, lowest bits first, with an
+// offset of -2^(bits-1).
 func (w *weights) table(name string, rows, cols int) (*table, error) {
 	t, data, err := w.find(name, rows, -1)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *table) readScales(w *weights, name string, rows int) error {
 	return err
 }
 
-// read writes a row to dst, which has cols numbers.
+// read writes a row to dst, which must have length cols.
 func (t *table) read(dst []float32, row int) {
 	data := t.data[row*t.stride : (row+1)*t.stride]
 	switch t.kind {
@@ -95,7 +95,7 @@ func (t *table) read(dst []float32, row int) {
 
 func (t *table) unpack(dst []float32, data []byte) {
 	mask, zero := uint32(1)<<t.bits-1, int32(1)<<(t.bits-1)
-	var held uint32 // bits that are read and not used
+	var held uint32 // bits read but not used yet
 	have := 0
 	for i := range dst {
 		if have < t.bits {

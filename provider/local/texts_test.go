@@ -2,15 +2,15 @@ package local
 
 import "strings"
 
-// plainWords are what the texts of the vectors' fixture are made of.
+// plainWords are the words of the texts in the vectors' fixture.
 var plainWords = strings.Fields(`the of and in to a is was for as on with by that it from at are this be or an which were
 	protein cells patients river market court history season temperature electric museum language village engine signal committee
 	parliament glacier algorithm harvest theorem vaccine bridge orchestra reactor novel currency satellite treaty enzyme volcano
 	increases describes requires measured founded reported discovered connects replaced reduces before after between during without
 	large small early northern public modern several important different possible 1998 2021 37 percent`)
 
-// textOf returns a text of the given number of tokens, [CLS] and [SEP] included:
-// plain words, or mixed ones, as a generator chooses them.
+// textOf returns a random text of the given number of tokens, including [CLS] and [SEP], of plain
+// words or of mixed fragments.
 func textOf(t *tokenizer, tokens int, mixed bool, random *sequenceOf) string {
 	var text string
 	for {
@@ -30,7 +30,7 @@ func textOf(t *tokenizer, tokens int, mixed bool, random *sequenceOf) string {
 	return text
 }
 
-// sampleTexts returns texts of 3 tokens to the most, for vectors to be compared.
+// sampleTexts returns texts of 3 to most tokens, for comparing vectors.
 func sampleTexts(t *tokenizer, most int) []string {
 	random := sequenceOf(7)
 	var texts []string

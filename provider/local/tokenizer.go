@@ -4,24 +4,24 @@ import (
 	"unicode/utf8"
 )
 
-// A tokenizer cuts texts into the pieces of a vocabulary: WordPiece, identical
-// to the reference (Hugging Face tokenizers). It is not changed once it is read,
-// so it is safe for concurrent use.
+// A tokenizer splits texts into the pieces of a vocabulary by WordPiece, identically to the
+// reference (Hugging Face tokenizers). It is immutable after reading, so it is safe for concurrent
+// use.
 type tokenizer struct {
 	normalizer normalizer
-	raw        addedTokens // found in the text as it is
-	normal     addedTokens // found in the normalised text
+	raw        addedTokens // matched in the original text
+	normal     addedTokens // matched in the normalised text
 
 	first    map[string]int32 // pieces that begin a word
-	rest     map[string]int32 // pieces that continue one, without the prefix
-	longest  int              // bytes of the longest piece
+	rest     map[string]int32 // pieces that continue a word, without the prefix
+	longest  int              // length of the longest piece in bytes
 	maxRunes int              // of a word; longer ones are unknown
 	unknown  int32
 	cls, sep int32
 }
 
-// encode appends the tokens of a text to dst, without [CLS] and [SEP] around it.
-// The names of special tokens in the text are those tokens.
+// encode appends the tokens of a text to dst, without [CLS] and [SEP] around it. Names of special
+// tokens in the text become those tokens.
 func (t *tokenizer) encode(dst []int32, text string) []int32 {
 	var buffer []byte
 	t.raw.split(text, func(part string, token int32) {
@@ -50,9 +50,8 @@ func (t *tokenizer) appendWords(dst []int32, text []byte) []int32 {
 	return dst
 }
 
-// appendPieces cuts a word greedily: the longest piece that begins it, then the
-// longest that continues, and so on. A word that does not come out even is
-// unknown as a whole.
+// appendPieces splits a word greedily: the longest piece that begins it, then the longest that
+// continues it, and so on. A word that cannot be split completely becomes the unknown token.
 func (t *tokenizer) appendPieces(dst []int32, word []byte) []int32 {
 	if len(word) > t.maxRunes && utf8.RuneCount(word) > t.maxRunes {
 		return append(dst, t.unknown)
@@ -76,7 +75,7 @@ func (t *tokenizer) appendPieces(dst []int32, word []byte) []int32 {
 	return dst
 }
 
-// single appends a text as the models take it: [CLS] text [SEP].
+// single appends the model's input for one text: [CLS] text [SEP].
 func (t *tokenizer) single(dst []int32, text string) []int32 {
 	return append(t.encode(append(dst, t.cls), text), t.sep)
 }

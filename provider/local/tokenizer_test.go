@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// models returns the folder with models of the shared data, or skips the test.
+// models returns the folder of models in the shared data, or skips the test.
 func models(t testing.TB) string {
 	data := os.Getenv("ASSAY_TESTDATA")
 	if data == "" {
@@ -23,8 +23,8 @@ func models(t testing.TB) string {
 	return filepath.Join(data, "models")
 }
 
-// TestUnicode holds what the tokenizer does with each character there is to the
-// reference: SHA-256 of the results, each followed by a line feed.
+// TestUnicode compares the tokenizer's handling of every character with the reference, by the
+// SHA-256 of the results, each followed by a line feed.
 func TestUnicode(t *testing.T) {
 	each := func(do func(dst []byte, r rune) []byte) string {
 		h := sha256.New()
@@ -60,8 +60,7 @@ func TestUnicode(t *testing.T) {
 	}
 }
 
-// tokenizers are the settings that the fixture was made with, each for the first
-// so many of the lines.
+// tokenizers are the settings of the fixture, each for a number of its first lines.
 var tokenizers = []struct {
 	name  string
 	lines int
@@ -93,11 +92,10 @@ var tokenizers = []struct {
 
 func set(j map[string]any, key string, value any) { j["normalizer"].(map[string]any)[key] = value }
 
-// TestTokens holds the tokenizer to the reference, Hugging Face tokenizers
-// 0.23.3: testdata/tokens.bin has the 32-bit FNV-1a hash of the tokens (32 bits
-// each, little-endian, [CLS] and [SEP] included) of each line, as 32 bits.
-// With ASSAY_DUMP it writes what the reference is to be asked instead: the lines
-// and each tokenizer.json.
+// TestTokens compares the tokenizer with the reference, Hugging Face tokenizers 0.23.3.
+// testdata/tokens.bin contains, for each line, the 32-bit FNV-1a hash of its tokens (32 bits each,
+// little-endian, including [CLS] and [SEP]). With ASSAY_DUMP the test writes the input for the
+// reference instead: the lines and each tokenizer.json.
 func TestTokens(t *testing.T) {
 	lines := mixedLines(10_000)
 	base := uncasedJSON(t)
@@ -153,8 +151,8 @@ func compareTokens(t *testing.T, name string, tokenizer *tokenizer, lines []stri
 	}
 }
 
-// uncasedJSON returns the tokenizer.json of BERT's uncased vocabulary, which is
-// the embedded encoder's.
+// uncasedJSON returns the tokenizer.json of BERT's uncased vocabulary, which is the embedded
+// encoder's.
 func uncasedJSON(t *testing.T) []byte {
 	data, err := os.ReadFile(filepath.Join("..", "embedded", vocabularyFile))
 	if err != nil {

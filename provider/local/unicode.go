@@ -2,13 +2,13 @@ package local
 
 import "unicode"
 
-// The tables of this file are those of the reference tokenizer (Hugging Face
-// tokenizers 0.23.3), read off it code point by code point: its Unicode is older
-// than Go's, and a newer one would cut texts into other tokens than the models
-// were trained on. TestUnicode holds the code to the reference.
+// The tables of this file were extracted from the reference tokenizer (Hugging Face tokenizers
+// 0.23.3), code point by code point. Its Unicode version is older than Go's, and a newer one would
+// produce other tokens than those the models were trained on. TestUnicode compares the code with
+// the reference.
 
-// invisible are the control, format and private characters that clean_text drops,
-// with NUL and U+FFFD.
+// invisible contains the control, format and private characters that clean_text drops, with NUL and
+// U+FFFD.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0, 0x8, 1}, {0xb, 0xc, 1}, {0xe, 0x1f, 1}, {0x7f, 0x9f, 1}, {0xad, 0xad, 1}, {0x600, 0x605, 1},
@@ -23,7 +23,7 @@ var invisible = &unicode.RangeTable{
 	LatinOffset: 5,
 }
 
-// accents are the marks without width of their own that strip_accents drops.
+// accents contains the non-spacing marks that strip_accents drops.
 var accents = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x300, 0x36f, 1}, {0x483, 0x487, 1}, {0x591, 0x5bd, 1}, {0x5bf, 0x5bf, 1}, {0x5c1, 0x5c2, 1},
@@ -88,7 +88,7 @@ var accents = &unicode.RangeTable{
 	},
 }
 
-// punctuation are the characters that are words of their own.
+// punctuation contains the characters that are words by themselves.
 var punctuation = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x21, 0x2f, 1}, {0x3a, 0x40, 1}, {0x5b, 0x60, 1}, {0x7b, 0x7e, 1}, {0xa1, 0xa1, 1}, {0xa7, 0xa7, 1},
@@ -130,23 +130,23 @@ var punctuation = &unicode.RangeTable{
 	LatinOffset: 10,
 }
 
-// chinese are the blocks of ideographs that handle_chinese_chars sets apart, with
-// the reference's gap at U+2B820.
+// chinese contains the blocks of ideographs that handle_chinese_chars separates, with the
+// reference's gap at U+2B820.
 var chinese = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x3400, 0x4dbf, 1}, {0x4e00, 0x9fff, 1}, {0xf900, 0xfaff, 1}},
 	R32: []unicode.Range32{{0x20000, 0x2a6df, 1}, {0x2a700, 0x2b81f, 1}, {0x2b920, 0x2ceaf, 1}, {0x2f800, 0x2fa1f, 1}},
 }
 
-// undecomposed are blocks with characters that Unicode began to decompose after
-// the reference's version.
+// undecomposed contains blocks with characters that have a decomposition only in later versions of
+// Unicode than the reference's.
 var undecomposed = &unicode.RangeTable{
 	R32: []unicode.Range32{
 		{0x105c0, 0x105ff, 1}, {0x11380, 0x113ff, 1}, {0x11938, 0x11938, 1}, {0x16100, 0x1613f, 1}, {0x16d40, 0x16d7f, 1},
 	},
 }
 
-// lowered are letters that the reference lowers and Unicode 15, which is Go's,
-// does not know.
+// lowered lists letters that the reference converts to lower case and that Unicode 15, which is
+// Go's, does not contain.
 var lowered = []struct{ from, to, by rune }{
 	{0x1c89, 0x1c89, 1}, {0xa7cb, 0xa7cb, 0x264 - 0xa7cb}, {0xa7cc, 0xa7cc, 1}, {0xa7ce, 0xa7ce, 1}, {0xa7d2, 0xa7d2, 1},
 	{0xa7d4, 0xa7d4, 1}, {0xa7da, 0xa7da, 1}, {0xa7dc, 0xa7dc, 0x19b - 0xa7dc}, {0x10d50, 0x10d65, 0x20}, {0x16ea0, 0x16eb8, 0x1b},

@@ -11,15 +11,15 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// The files that a tokenizer is read from: the first, or else the other two.
+// The files of a tokenizer: the first one, or else the other two.
 const (
 	tokenizerFile       = "tokenizer.json"
 	vocabularyFile      = "vocab.txt"
 	tokenizerConfigFile = "tokenizer_config.json"
 )
 
-// tokenizerJSON is what counts in tokenizer.json. Its truncation and padding are
-// the business of whoever wrote it: nothing is cut here.
+// tokenizerJSON contains the relevant fields of tokenizer.json. Its truncation and padding are
+// ignored: nothing is truncated here.
 type tokenizerJSON struct {
 	AddedTokens []struct {
 		ID         int32  `json:"id"`
@@ -45,11 +45,11 @@ type tokenizerJSON struct {
 		Unknown  string          `json:"unk_token"`
 		Prefix   *string         `json:"continuing_subword_prefix"`
 		MaxRunes *int            `json:"max_input_chars_per_word"`
-		Vocab    json.RawMessage `json:"vocab"` // read only when it is WordPiece's
+		Vocab    json.RawMessage `json:"vocab"` // decoded only for WordPiece
 	} `json:"model"`
 }
 
-// postProcessorJSON says which tokens stand around a text.
+// postProcessorJSON defines the tokens around a text.
 type postProcessorJSON struct {
 	Type   string      `json:"type"`
 	Cls    []any       `json:"cls"` // BertProcessing: [token, ID]
@@ -69,8 +69,7 @@ type pieceJSON struct {
 	}
 }
 
-// readTokenizer reads the folder's tokenizer for a model whose vocabulary has
-// size entries.
+// readTokenizer reads the folder's tokenizer for a model whose vocabulary has size entries.
 func readTokenizer(fsys fs.FS, size int) (*tokenizer, error) {
 	data, err := readSmall(fsys, tokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +138,7 @@ func parseTokenizer(data []byte, size int) (*tokenizer, error) {
 	return t, t.name(vocabulary, j.Model.Unknown, around[0], around[1])
 }
 
-// supported refuses what is not a BERT's tokenizer, by name.
+// supported returns an error that names any component that is not a BERT tokenizer's.
 func (j *tokenizerJSON) supported() error {
 	switch {
 	case j.Model.Type != "WordPiece":
@@ -154,7 +153,7 @@ func (j *tokenizerJSON) supported() error {
 	return nil
 }
 
-// around returns the tokens before and behind a text.
+// around returns the tokens before and after a text.
 func (p *postProcessorJSON) around() ([2]string, error) {
 	odd := fmt.Errorf("%w: the post-processor does not make [CLS] text [SEP], as BERT's does", assay.ErrInvalid)
 	if p == nil {
@@ -180,7 +179,7 @@ func (p *postProcessorJSON) around() ([2]string, error) {
 	return [2]string{}, odd
 }
 
-// template writes the template of a pair as a line.
+// template returns the template of a pair as one line.
 func (p *postProcessorJSON) template() string {
 	var parts []string
 	for _, piece := range p.Pair {
@@ -194,8 +193,8 @@ func (p *postProcessorJSON) template() string {
 	return strings.Join(parts, " ")
 }
 
-// readVocabulary reads a tokenizer from vocab.txt, one token a line, and the
-// settings in tokenizer_config.json, whose defaults are those of BertTokenizer.
+// readVocabulary reads a tokenizer from vocab.txt, with one token per line, and the settings in
+// tokenizer_config.json, whose defaults are those of BertTokenizer.
 func readVocabulary(fsys fs.FS, size int) (*tokenizer, error) {
 	data, err := readSmall(fsys, vocabularyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -248,8 +247,8 @@ func readVocabulary(fsys fs.FS, size int) (*tokenizer, error) {
 	return t, nil
 }
 
-// newTokenizer makes a tokenizer of a vocabulary, with the limit of words that
-// BERT has.
+// newTokenizer returns a tokenizer with the given vocabulary and BERT's limit on the length of
+// words.
 func newTokenizer(vocabulary map[string]int32, prefix string, size int) (*tokenizer, error) {
 	if len(vocabulary) == 0 || prefix == "" {
 		return nil, fmt.Errorf("%w: the vocabulary is empty or has no prefix for pieces inside words", assay.ErrDamaged)
@@ -268,8 +267,8 @@ func newTokenizer(vocabulary map[string]int32, prefix string, size int) (*tokeni
 	return t, nil
 }
 
-// covers refuses a vocabulary that was cut short. Tables are padded to round
-// numbers of rows, never by as much as a sixteenth.
+// covers rejects a truncated vocabulary. Tables are padded to round numbers of rows, but never by
+// as much as a sixteenth.
 func (t *tokenizer) covers(rows int) error {
 	if n := len(t.first); n < rows-rows/16 {
 		return fmt.Errorf("%w: the tokenizer's vocabulary has %d tokens, the model %d", assay.ErrDamaged, n, rows)
@@ -277,7 +276,7 @@ func (t *tokenizer) covers(rows int) error {
 	return nil
 }
 
-// name looks up the tokens that the tokenizer itself writes.
+// name looks up the IDs of the tokens that the tokenizer itself inserts.
 func (t *tokenizer) name(vocabulary map[string]int32, unknown, cls, sep string) error {
 	for _, n := range []struct {
 		name string

@@ -11,19 +11,18 @@ import (
 	"github.com/assay-rag/assay/internal/tensor"
 )
 
-// weights reads the tensors of a model by their Hugging Face names. What is
-// missing or of another shape is assay.ErrDamaged.
+// weights reads the tensors of a model by their Hugging Face names. A tensor that is missing or has
+// another shape is assay.ErrDamaged.
 type weights struct {
 	file   *safetensors.File
-	memory []byte // the whole file, where it is in memory
-	prefix string // before the names of the trunk: "bert." in models with a head
+	memory []byte // the whole file, if it is in memory
+	prefix string // of the trunk's names: "bert." in models with a head
 }
 
-// scaled is what follows the name of a quantised tensor in the name of its
-// scales.
+// scaled is the suffix of a quantised tensor's name in the name of its scales.
 const scaled = ".scale"
 
-// find returns the tensor and its bytes. A dimension of -1 may be any.
+// find returns the tensor and its bytes. A dimension of -1 matches any.
 func (w *weights) find(name string, shape ...int) (safetensors.Tensor, []byte, error) {
 	name = w.prefix + name
 	t, found := w.file.Tensor(name)
@@ -44,7 +43,7 @@ func (w *weights) find(name string, shape ...int) (safetensors.Tensor, []byte, e
 	return t, data, nil
 }
 
-// floats returns a tensor as numbers: of a floating type, or I8 with a scale for
+// floats returns the numbers of a tensor, which has a floating-point type, or I8 with a scale for
 // each row.
 func (w *weights) floats(name string, shape ...int) ([]float32, error) {
 	t, data, err := w.find(name, shape...)
@@ -74,7 +73,7 @@ type dense struct {
 	bias    []float32
 }
 
-// dense reads layers of the same input, stacked on each other as one.
+// dense reads layers with the same input, stacked into one.
 func (w *weights) dense(out, in int, names ...string) (dense, error) {
 	var d dense
 	quantised := true
@@ -125,7 +124,7 @@ func (w *weights) denseInt8(d dense, out, in int, names []string) (dense, error)
 	return d, nil
 }
 
-// signed returns the bytes as signed numbers, in place.
+// signed returns the bytes as signed numbers, without copying.
 func signed(data []byte) []int8 {
 	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
 }
@@ -142,13 +141,13 @@ func (w *weights) norm(name string, n int) (layerNorm, error) {
 	return layerNorm{gamma, beta}, err
 }
 
-// has reports whether the file holds a tensor of that name.
+// has reports whether the file contains a tensor with that name.
 func (w *weights) has(name string) bool {
 	_, found := w.file.Tensor(w.prefix + name)
 	return found
 }
 
-// hasAny reports whether the name of a tensor in the file begins with prefix.
+// hasAny reports whether the file contains a tensor whose name begins with prefix.
 func (w *weights) hasAny(prefix string) bool {
 	return slices.ContainsFunc(w.file.Names(), func(name string) bool { return strings.HasPrefix(name, w.prefix+prefix) })
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// TestWeightTypes holds other types of weights to the vectors of the same
-// numbers in F32.
+// TestWeightTypes compares the vectors for other types of weights with those for the same numbers
+// in F32.
 func TestWeightTypes(t *testing.T) {
 	texts := []string{"the river and the market", "cells", "an engine of history in 1998, and a signal"}
 	embed := func(data []byte) []llm.Vector {
@@ -54,11 +54,11 @@ func TestWeightTypes(t *testing.T) {
 	}
 }
 
-// A rewriting writes a matrix in another type.
+// A rewriting converts a matrix to another type.
 type rewriting func(name string, rows, cols int, w []float32) []safetensors.Data
 
-// rewrite returns weights in other types: matrices as do says, vectors in F32.
-// Tensors of integers are left out.
+// rewrite returns weights in other types: it converts matrices with do and vectors to F32. It drops
+// tensors of integers.
 func rewrite(t testing.TB, data []byte, do rewriting) []byte {
 	t.Helper()
 	f, err := safetensors.OpenBytes(data)
@@ -68,7 +68,7 @@ func rewrite(t testing.TB, data []byte, do rewriting) []byte {
 	var all []safetensors.Data
 	for _, name := range f.Names() {
 		tensor, _ := f.Tensor(name)
-		if tensor.Type == "I64" { // position_ids, which nobody reads
+		if tensor.Type == "I64" { // position_ids, which is unused
 			continue
 		}
 		numbers, err := f.Float32s(tensor)
@@ -112,7 +112,7 @@ func rewriteI8(name string, rows, cols int, w []float32) []safetensors.Data {
 	}
 }
 
-// rewriteU8 packs the token table only.
+// rewriteU8 packs only the token table.
 func rewriteU8(bits, groups int) rewriting {
 	return func(name string, rows, cols int, w []float32) []safetensors.Data {
 		if name != "embeddings.word_embeddings.weight" {
@@ -155,7 +155,7 @@ func quantise(rows, cols int, w []float32, most int) (scales []float32, rounded 
 	return scales, rounded
 }
 
-// rewriteRounded writes in F32 what I8 weights stand for.
+// rewriteRounded writes the rounded values of I8 weights in F32.
 func rewriteRounded(name string, rows, cols int, w []float32) []safetensors.Data {
 	scales, rounded := quantise(rows, cols, w, 127)
 	numbers := make([]float32, len(w))
@@ -165,8 +165,8 @@ func rewriteRounded(name string, rows, cols int, w []float32) []safetensors.Data
 	return rewriteF32(name, rows, cols, numbers)
 }
 
-// TestInt8 holds products of integers to those of the same weights in float32:
-// what they lose must be nothing beside what rounding the weights loses.
+// TestInt8 compares integer products with those of the same weights in float32. Their error must be
+// negligible compared with that of rounding the weights.
 func TestInt8(t *testing.T) {
 	dir := filepath.Join(models(t), "all-minilm-l6-v2")
 	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
@@ -193,8 +193,7 @@ func TestInt8(t *testing.T) {
 	}
 }
 
-// TestWideWeights opens what is wider than the kernels take: it is refused, and ends
-// no program.
+// TestWideWeights checks that weights wider than the kernels support are rejected without a panic.
 func TestWideWeights(t *testing.T) {
 	const wide = 1<<16 + 4
 	files := tiny(t, "tiny")
@@ -212,7 +211,7 @@ func TestWideWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []safetensors.Data // with biases as wide
+	var all []safetensors.Data // with biases of the same width
 	for _, name := range f.Names() {
 		tensor, _ := f.Tensor(name)
 		if strings.HasSuffix(name, "intermediate.dense.bias") {

@@ -4,23 +4,23 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// How the tokens of a reader's input are divided, for inputs of 256 tokens or more; shorter
-// ones give a heading and a text at most and at least a quarter.
+// The limits for dividing the tokens of a reader's input, for inputs of 256 tokens or more. In
+// shorter ones a heading has at most, and a text at least, a quarter.
 const (
 	maxHeading = 48 // tokens of a heading
-	leastText  = 64 // tokens left to a text that has as many
+	leastText  = 64 // tokens left to a text that has that many
 )
 
-// A window is a part of a text beside the question or claim and the heading.
+// A window is a part of a text, with the question or claim and the heading.
 type window struct {
 	sequence
 	text     *located // of the whole text
-	from, to int      // the tokens of the text that are read
-	first    int      // where they begin in the sequence
+	from, to int      // range of the text's tokens in the window
+	first    int      // index of the first of them in the sequence
 }
 
-// cut returns the windows in which a text is read beside the question or claim a; none for
-// a text without tokens. index is the place of the text in the call, for errors.
+// cut returns the windows of a text beside the question or claim a, or none for a text without
+// tokens. index is the index of the text in the call, for errors.
 func (r *Reader) cut(a []int32, p llm.Excerpt, index int) ([]window, error) {
 	text := r.tokenizer.locate(p.Text)
 	n := len(text.ids)
@@ -44,7 +44,7 @@ func (r *Reader) cut(a []int32, p llm.Excerpt, index int) ([]window, error) {
 	return windows, nil
 }
 
-// heading returns the tokens of a heading and of the colon behind it, at most room of them.
+// heading returns the tokens of a heading and of a colon after it, at most room of them.
 func (r *Reader) heading(heading string, room int) []int32 {
 	ids := r.tokenizer.locate(heading).ids
 	keep := min(len(ids), maxHeading, r.maxTokens/4, room-1)
@@ -57,9 +57,9 @@ func (r *Reader) heading(heading string, room int) []int32 {
 // colon returns the token of a colon.
 func (t *tokenizer) colon() []int32 { return t.appendPieces(nil, []byte(":")) }
 
-// parts cuts the tokens of a text into the fewest parts [from, to) of at most room that
-// overlap by a quarter of it, evenly spread. Parts begin and end between words, where
-// words are shorter than an eighth of the room.
+// parts splits the tokens of a text into the fewest evenly spread parts [from, to) of at most room
+// that overlap by a quarter of it. Parts begin and end between words if words are shorter than an
+// eighth of the room.
 func parts(text *located, room int) [][2]int {
 	n := len(text.ids)
 	if n <= room {

@@ -23,8 +23,7 @@ type chatRequest struct {
 	Choice         llm.ToolChoice  `json:"tool_choice,omitempty"`
 	ResponseFormat *responseFormat `json:"response_format,omitempty"`
 
-	// MaxTokens is what every server knows, MaxCompletion what OpenAI's newer models
-	// want instead.
+	// MaxTokens is supported by every server. OpenAI's newer models require MaxCompletion instead.
 	MaxTokens     int `json:"max_tokens,omitempty"`
 	MaxCompletion int `json:"max_completion_tokens,omitempty"`
 
@@ -78,7 +77,7 @@ type toolDeclaration struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatRequest returns the request that asks for req.
+// chatRequest returns the body of the request for req.
 func (m *model) chatRequest(req llm.Request) chatRequest {
 	body := chatRequest{Model: m.name, Messages: m.chatMessages(req)}
 	for _, t := range req.Tools {
@@ -117,7 +116,7 @@ func (m *model) chatMessages(req llm.Request) []chatMessage {
 	if req.System != "" {
 		role := "system"
 		if m.p.own && m.reasons() {
-			role = "developer" // as OpenAI's reasoning models call it
+			role = "developer" // the name of the role for OpenAI's reasoning models
 		}
 		messages = append(messages, chatMessage{Role: role, Content: &req.System})
 	}
@@ -140,14 +139,14 @@ func (m *model) chatMessages(req llm.Request) []chatMessage {
 	return messages
 }
 
-// A chatReply is a reply, or a piece of one: a chat completion or its chunk.
+// A chatReply is a chat completion or a chunk of one.
 type chatReply struct {
 	Model   string       `json:"model"`
 	Choices []chatChoice `json:"choices"`
 	Usage   *chatUsage   `json:"usage"`
 	Error   *apiError    `json:"error"`
 
-	// vLLM's older errors stand in the object itself.
+	// vLLM's older errors have these fields at the top level.
 	Object  string `json:"object"`
 	Message string `json:"message"`
 }
@@ -155,7 +154,7 @@ type chatReply struct {
 type chatChoice struct {
 	Index   int        `json:"index"`
 	Delta   chatDelta  `json:"delta"`   // of a chunk
-	Message *chatDelta `json:"message"` // of a whole reply
+	Message *chatDelta `json:"message"` // of a complete reply
 	Finish  string     `json:"finish_reason"`
 	Error   *apiError  `json:"error"` // OpenRouter's
 }
@@ -183,7 +182,7 @@ type chatUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// Content is text, or as some servers have it, a list of its parts.
+// content is a text, or for some servers a list of its parts.
 type content string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -201,7 +200,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// An argument is JSON in a string, or as some servers have it, the JSON itself.
+// argument is JSON in a string, or for some servers the JSON itself.
 type argument string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -213,7 +212,7 @@ func (a *argument) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// chat makes a call in the format of chat completions.
+// chat makes a call in the chat completions format.
 func (m *model) chat(ctx context.Context, req llm.Request, r *reply) error {
 	c := chatCall{m: m, reply: r, at: map[int]int{}}
 	defer c.join()
@@ -229,7 +228,7 @@ func (m *model) chat(ctx context.Context, req llm.Request, r *reply) error {
 		}
 	}
 	if e, ok := errors.AsType[*llm.Error](err); ok && r.ended && (e.Kind == llm.BrokeOff || e.Kind == llm.TimedOut) {
-		return nil // only what comes after the reply's end is missing
+		return nil // only data after the reply's end is missing
 	}
 	if err == nil && !r.ended {
 		return m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
@@ -237,27 +236,27 @@ func (m *model) chat(ctx context.Context, req llm.Request, r *reply) error {
 	return err
 }
 
-// A chatCall puts a reply together.
+// A chatCall assembles a reply.
 type chatCall struct {
 	m     *model
 	reply *reply
-	at    map[int]int // by a call's index in the stream: its place in reply.calls
+	at    map[int]int // maps a call's index in the stream to its index in reply.calls
 
-	// arguments are those of reply.calls as they arrive, until join puts them there.
+	// arguments are those of reply.calls until join moves them there.
 	arguments []*strings.Builder
 }
 
-// join puts arguments that came in pieces where they belong.
+// join stores the streamed arguments in their calls.
 func (c *chatCall) join() {
 	for i, pieces := range c.arguments {
 		c.reply.calls[i].Arguments = pieces.String()
 	}
 }
 
-// event takes one event of a stream, or a whole reply.
+// event handles one event of a stream, or a whole reply.
 func (c *chatCall) event(name string, data []byte) error {
 	if name != wire.Whole && bytes.HasPrefix(data, []byte("[DONE]")) {
-		// Some servers say no more about the end of what they have said.
+		// Some servers have no other mark for the end of a reply.
 		c.reply.ended = c.reply.ended || c.reply.text.Len()+len(c.reply.calls) > 0
 		c.reply.finish = cmp.Or(c.reply.finish, llm.FinishStop)
 		return wire.Done
@@ -294,7 +293,7 @@ func (c *chatCall) event(name string, data []byte) error {
 	return nil
 }
 
-// failure returns the error that a reply, or a piece of one, is.
+// failure returns the error in a reply or chunk, or nil.
 func (r *chatReply) failure(name string, data []byte) *apiError {
 	if r.Error != nil {
 		return r.Error
@@ -314,7 +313,7 @@ func (r *chatReply) failure(name string, data []byte) *apiError {
 	return nil
 }
 
-// whole takes a reply that is no stream: it has its end in itself.
+// whole handles a reply that is not a stream and is therefore complete.
 func (c *chatCall) whole(r chatReply) error {
 	if len(r.Choices) == 0 || r.Choices[0].Message == nil {
 		return c.m.client.Fail(llm.BadReply, "the reply holds no message")
@@ -329,16 +328,15 @@ func (c *chatCall) whole(r chatReply) error {
 	return c.end(r.Choices[0].Finish)
 }
 
-// say takes the text of a reply, or of a piece of one.
+// say handles the text of a reply or chunk.
 func (c *chatCall) say(d chatDelta) {
 	c.reply.say(string(d.Content))
 	c.reply.say(d.Refusal)
 	c.reply.refused = c.reply.refused || d.Refusal != ""
 }
 
-// call takes a piece of a tool call: the beginning of one, or more of its arguments.
-// Servers that send calls in one piece may leave the index out, or have it 0 in all
-// of them.
+// call handles a piece of a tool call, which begins a call or adds arguments to it. Servers that
+// send each call in one piece may omit the index, or set it to 0 for every call.
 func (c *chatCall) call(d callDelta) {
 	index := 0
 	place, known := 0, false
@@ -363,9 +361,8 @@ func (c *chatCall) call(d callDelta) {
 	c.arguments[place].WriteString(string(d.Function.Arguments))
 }
 
-// begins reports whether a piece begins another call than that which stands where
-// it belongs by its index: it has another id, or, without ids, comes after arguments
-// that are whole.
+// begins reports whether a piece begins a new call although its index is that of an existing one:
+// it has another ID or, without IDs, follows complete arguments.
 func begins(d callDelta, call llm.ToolCall, arguments string) bool {
 	if d.ID != "" && call.ID != "" {
 		return d.ID != call.ID
@@ -374,7 +371,7 @@ func begins(d callDelta, call llm.ToolCall, arguments string) bool {
 		strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
 }
 
-// end takes the reason for which a reply has ended; an empty one is none.
+// end handles the finish reason. An empty one is ignored.
 func (c *chatCall) end(reason string) error {
 	switch reason {
 	case "":
@@ -387,7 +384,7 @@ func (c *chatCall) end(reason string) error {
 		c.reply.finish = llm.FinishTools
 	case "content_filter":
 		return c.m.client.Fail(llm.Filtered, "the provider's content filter has ended the reply")
-	case "error": // OpenRouter's, where it says no more
+	case "error": // OpenRouter's, without details
 		return c.m.client.Fail(llm.ServerError, "the model's server met an error during the reply")
 	default:
 		c.reply.finish = llm.FinishOther

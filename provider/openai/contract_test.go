@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay/provider/openai/openaitest"
 )
 
-// Both formats keep the contract of providers, in every server's way. The servers
-// differ in what TestExchanges and TestFailures show in a moment; the whole suite for
+// TestContract checks both formats, as used by each server, against the contract of providers.
+// TestExchanges and TestFailures cover the differences between servers quickly; the whole suite for
 // each of them (a minute) runs with ASSAY_LONG=1.
 func TestContract(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { llmtest.TestModel(t, openaitest.Chat()) })

@@ -17,14 +17,14 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// The defaults of an EmbedConfig, and what a request holds at most.
+// The defaults of an EmbedConfig, and the size limit of a request.
 const (
 	defaultMaxTokens = 512
 	defaultBatch     = 64
-	maxBatchBytes    = 256 << 10 // OpenAI takes 300,000 tokens in a request
+	maxBatchBytes    = 256 << 10 // OpenAI accepts 300,000 tokens in a request
 )
 
-// known are the models of OpenAI: dimensions of their vectors, tokens of a text.
+// known lists OpenAI's models with the dimensions of their vectors and their token limit per text.
 //
 // Source: OpenAI, "Vector embeddings" and "Create embeddings".
 var known = map[string]struct{ dimensions, maxTokens int }{
@@ -33,31 +33,29 @@ var known = map[string]struct{ dimensions, maxTokens int }{
 	"text-embedding-ada-002": {1536, 8191},
 }
 
-// An EmbedConfig describes a model that makes vectors. Of OpenAI's own all of it is
-// known.
+// An EmbedConfig describes an embedding model. For OpenAI's own models all of it is known.
 type EmbedConfig struct {
-	// Dimensions of its vectors; 0: OpenAI's are known, and of another model the
-	// server is asked.
+	// Dimensions of its vectors. 0: known for OpenAI's models; for others, the server is queried.
 	Dimensions int
 
-	// Shorten has the server shorten the vectors to Dimensions, of models that were
-	// made for it. It is so of OpenAI's with fewer dimensions than they have.
+	// Shorten requests vectors shortened to Dimensions, for models that support it. It is set
+	// automatically for OpenAI's models with fewer dimensions than their own.
 	Shorten bool
 
-	// MaxTokens is the most tokens of one text; 0: 512, which the common models
-	// take. More than the server takes is an error with some, and with others
-	// (Ollama, for one) cuts texts silently.
+	// MaxTokens is the limit for one text. 0: 512, which the common models accept. If it exceeds
+	// the server's limit, some servers return an error, and others (such as Ollama) truncate texts
+	// silently.
 	MaxTokens int
 
-	// QueryPrefix and PassagePrefix are put before texts, of models that were trained
-	// with such ("search_query: "). They are part of the model's name, as a hash.
+	// QueryPrefix and PassagePrefix are prefixes of texts, for models that were trained with them
+	// ("search_query: "). A hash of them is part of the model's name.
 	QueryPrefix, PassagePrefix string
 
-	Batch int // texts of a request at most; 0: 64
+	Batch int // largest number of texts in a request; 0: 64
 }
 
-// Embedder returns the embedding model that the server knows by name. The server is
-// asked for a vector when the number of its dimensions is not known.
+// Embedder returns the embedding model that the server knows by name. If the number of dimensions
+// is unknown, it requests a vector from the server.
 func (p *Provider) Embedder(ctx context.Context, name string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 || c.MaxTokens < 0 || c.Batch < 0 {
 		return nil, fmt.Errorf("the limits of %s/%s are not numbers from 0 on: %w", p.c.Name, name, assay.ErrInvalid)
@@ -83,13 +81,13 @@ func (p *Provider) Embedder(ctx context.Context, name string, c EmbedConfig) (ll
 	f.client.Name = c.space(f.client.Name)
 	e := &batch.Embedder{
 		Client: &f.client, Most: cmp.Or(c.Batch, defaultBatch), Bytes: maxBatchBytes, Dimensions: c.Dimensions, Prefix: c.prefix, Fetch: f.fetch,
-		Limit: batch.Limit{Tokens: cmp.Or(c.MaxTokens, native.maxTokens, defaultMaxTokens), Cuts: true}, // or refuses: servers differ
+		Limit: batch.Limit{Tokens: cmp.Or(c.MaxTokens, native.maxTokens, defaultMaxTokens), Cuts: true}, // some servers reject the text instead
 	}
 	return e.Counting(), nil
 }
 
-// space returns the name of a model's embedding space: provider, model, dimensions, and
-// where texts get prefixes a hash of these.
+// space returns the name of a model's embedding space: provider, model, dimensions and, if there
+// are prefixes, their hash.
 func (c EmbedConfig) space(model string) string {
 	s := fmt.Sprintf("%s/%d", model, c.Dimensions)
 	if c.QueryPrefix+c.PassagePrefix != "" {
@@ -99,7 +97,7 @@ func (c EmbedConfig) space(model string) string {
 	return s
 }
 
-// prefix returns what is put before a text.
+// prefix returns the prefix of a text.
 func (c EmbedConfig) prefix(p llm.Purpose) string {
 	if p == llm.Query {
 		return c.QueryPrefix
@@ -107,15 +105,15 @@ func (c EmbedConfig) prefix(p llm.Purpose) string {
 	return c.PassagePrefix
 }
 
-// A fetcher makes the requests of one embedding model.
+// A fetcher makes the requests to one embedding model.
 type fetcher struct {
 	p          *Provider
 	name       string
-	dimensions int // that the server is to shorten vectors to; 0: it is not told
+	dimensions int // to which the server shortens vectors; 0: not sent
 	client     wire.Client
 }
 
-// fetch makes one request, as batch.Embedder has it.
+// fetch makes one request. It is a batch.Embedder's Fetch.
 func (f *fetcher) fetch(ctx context.Context, _ llm.Purpose, texts []string) ([]batch.Row, int, error) {
 	body := embedRequest{Model: f.name, Input: texts, Encoding: "float", Dimensions: f.dimensions}
 	var r embedReply
@@ -133,7 +131,7 @@ func (f *fetcher) fetch(ctx context.Context, _ llm.Purpose, texts []string) ([]b
 	return rows, r.Usage.Prompt, nil
 }
 
-// An embedRequest is the body of a request for vectors.
+// An embedRequest is the body of an embeddings request.
 //
 // Source: OpenAI, API reference, "Create embeddings".
 type embedRequest struct {
@@ -154,8 +152,8 @@ type embedReply struct {
 	Error *apiError `json:"error"`
 }
 
-// A vector is a list of numbers, or as some servers have it in any case, the bytes of
-// them (float32, the least significant first) in base64.
+// vector is a list of numbers, or for some servers always the base64 of its little-endian float32
+// values.
 type vector batch.Values
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -163,7 +161,7 @@ func (v *vector) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
 		err := json.Unmarshal(data, (*batch.Values)(v))
 		for i, x := range *v {
-			(*v)[i] = float64(float32(x)) // which the server wrote in digits
+			(*v)[i] = float64(float32(x)) // the decimal form of a float32
 		}
 		return err
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// A vectorServer makes vectors of texts.
+// A vectorServer is an embeddings server.
 type vectorServer struct {
 	base64   bool
-	limit    int // bytes of a text; 0: none
+	limit    int // largest text in bytes; 0: none
 	requests []embedRequest
 }
 
@@ -75,7 +75,7 @@ func (s *vectorServer) open(t *testing.T, name string, c openai.EmbedConfig) llm
 	return e
 }
 
-// The server is asked for what is not known, once.
+// TestDimensions checks that the server is queried once for unknown dimensions.
 func TestDimensions(t *testing.T) {
 	native := len(new(llmtest.Hashing).Vector("a"))
 	tests := []struct {
@@ -83,7 +83,7 @@ func TestDimensions(t *testing.T) {
 		config openai.EmbedConfig
 		want   string // the model's name
 		asked  int    // requests at opening
-		sent   int    // dimensions asked for afterwards
+		sent   int    // dimensions sent afterwards
 	}{
 		{"m", openai.EmbedConfig{}, fmt.Sprintf("local/m/%d", native), 1, 0},
 		{"m", openai.EmbedConfig{Dimensions: native}, fmt.Sprintf("local/m/%d", native), 0, 0},
@@ -139,8 +139,8 @@ func TestBase64(t *testing.T) {
 	}
 }
 
-// A text that only the server knows to be too long is found among the others, and
-// what comes before it is kept.
+// TestServerKnowsBetter checks that a text that only the server detects as too long is identified
+// in its batch, and that the vectors before it are kept.
 func TestServerKnowsBetter(t *testing.T) {
 	s := &vectorServer{limit: 30}
 	e := s.open(t, "m", openai.EmbedConfig{})
@@ -160,7 +160,8 @@ func TestServerKnowsBetter(t *testing.T) {
 	}
 }
 
-// Requests are bounded in bytes, too, and what they spend is reported.
+// TestRequestsAreBoundedAndMetered checks that requests are also limited in bytes, and that their
+// usage is reported.
 func TestRequestsAreBoundedAndMetered(t *testing.T) {
 	s := new(vectorServer)
 	e := s.open(t, "m", openai.EmbedConfig{MaxTokens: 1 << 20})
@@ -175,7 +176,7 @@ func TestRequestsAreBoundedAndMetered(t *testing.T) {
 	}
 }
 
-// A request that nobody has got is not counted.
+// TestUnreachableIsNotCounted checks that a request that did not reach a server is not counted.
 func TestUnreachableIsNotCounted(t *testing.T) {
 	e, err := provider(t, openai.Config{BaseURL: "http://127.0.0.1:1"}).Embedder(t.Context(), "m", openai.EmbedConfig{Dimensions: 3})
 	if err != nil {
@@ -191,7 +192,8 @@ func TestUnreachableIsNotCounted(t *testing.T) {
 	}
 }
 
-// Long passages are windowed by the counter, so that each text is sent once.
+// TestPassagesAreSentOnce checks that long passages are windowed by the token counter, so that each
+// text is sent once.
 func TestPassagesAreSentOnce(t *testing.T) {
 	s := new(vectorServer)
 	e := s.open(t, "m", openai.EmbedConfig{MaxTokens: 100})
@@ -222,8 +224,8 @@ func TestPassagesAreSentOnce(t *testing.T) {
 	}
 }
 
-// The estimate of tokens is on the safe side: of a WordPiece vocabulary here, and by
-// far of one per byte.
+// TestEstimateIsCautious checks that the token estimate exceeds the count of a WordPiece
+// vocabulary, but is far below one per byte.
 func TestEstimateIsCautious(t *testing.T) {
 	encoder, err := embedded.Open()
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// serve starts a server that replies to each request with what reply returns, and
-// returns its base URL.
+// serve starts a server whose replies are those of the function reply, and returns its base URL.
 func serve(t *testing.T, reply func(r *http.Request, body []byte) (status int, kind, text string)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +55,7 @@ func request() llm.Request {
 	return llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "What is the capital of France?"}}, MaxTokens: 100, Attempts: 1}
 }
 
-// stream makes a text/event-stream of the data of events.
+// stream returns a text/event-stream with the given data of events.
 func stream(data ...string) string {
 	var b strings.Builder
 	for _, d := range data {
@@ -65,8 +64,8 @@ func stream(data ...string) string {
 	return b.String()
 }
 
-// Replies of compatible servers that are not as OpenAI's are, each from the place
-// named.
+// TestExchanges checks replies of compatible servers that differ from OpenAI's, each from the
+// source given.
 func TestExchanges(t *testing.T) {
 	twoCalls := []llm.ToolCall{{ID: "call_a", Name: "write", Arguments: `{"path":"a"}`}, {ID: "call_b", Name: "write", Arguments: `{"path":"b"}`}}
 	made := []llm.ToolCall{{ID: "call_1", Name: "write", Arguments: `{"path":"a"}`}, {ID: "call_2", Name: "write", Arguments: `{"path":"b"}`}}
@@ -86,8 +85,8 @@ func TestExchanges(t *testing.T) {
 			want: llm.Response{Calls: twoCalls, Finish: llm.FinishTools, Served: "llama3.1"}, estimated: true,
 		},
 		{
-			// ollama/ollama issues 15457 and 16212: all calls have the index 0, and the
-			// reply ends as if there were none.
+			// ollama/ollama issues 15457 and 16212: all calls have the index 0, and the finish
+			// reason is that of a reply without calls.
 			name: "Ollama, all calls with the index 0",
 			body: stream(
 				`{"model":"qwen2.5-coder:7b","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"call_a","index":0,"type":"function","function":{"name":"write","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":null}]}`,
@@ -98,7 +97,7 @@ func TestExchanges(t *testing.T) {
 			want: llm.Response{Calls: twoCalls, Finish: llm.FinishTools, Served: "qwen2.5-coder:7b", Usage: assay.Usage{Calls: 1, InputTokens: 200, OutputTokens: 40}},
 		},
 		{
-			// The same without ids, as older servers send them.
+			// The same without IDs, as sent by older servers.
 			name: "calls without ids, in one piece",
 			body: stream(
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{"function":{"name":"write","arguments":"{\"path\":\"a\"}"}},{"function":{"name":"write","arguments":"{\"path\":\"b\"}"}}]},"finish_reason":"tool_calls"}]}`,
@@ -106,7 +105,7 @@ func TestExchanges(t *testing.T) {
 			want: llm.Response{Calls: made, Finish: llm.FinishTools}, estimated: true,
 		},
 		{
-			// BerriAI/litellm pull request 37792: arguments as JSON instead of a text.
+			// BerriAI/litellm pull request 37792: arguments as JSON instead of a string.
 			name: "arguments that are no text", kind: "application/json",
 			body: `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"write","arguments":{"path":"a"}}},{"id":"","function":{"name":"write","arguments":{"path":"b"}}}]},"finish_reason":"tool_calls"}]}`,
 			want: llm.Response{Calls: made, Finish: llm.FinishTools}, estimated: true,
@@ -118,8 +117,8 @@ func TestExchanges(t *testing.T) {
 			want: llm.Response{Text: "Paris", Finish: llm.FinishStop, Served: "m", Usage: assay.Usage{Calls: 1, InputTokens: 5, OutputTokens: 1}},
 		},
 		{
-			// vLLM, documentation "OpenAI-Compatible Server": the last chunk, of usage,
-			// has no choices, with some versions null.
+			// vLLM, documentation "OpenAI-Compatible Server": the last chunk, with the usage, has
+			// no choices; in some versions they are null.
 			name: "vLLM, no choices beside the usage",
 			body: stream(
 				`{"id":"cmpl-1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`,
@@ -138,8 +137,8 @@ func TestExchanges(t *testing.T) {
 			want: llm.Response{Text: "Paris", Finish: llm.FinishStop, Served: "openai/gpt-4o", Cached: 2, Usage: assay.Usage{Calls: 1, InputTokens: 14, OutputTokens: 1}},
 		},
 		{
-			// Microsoft Learn, "Content filtering": the asynchronous filter's results come
-			// in chunks of their own, with neither delta nor end, also after the last.
+			// Microsoft Learn, "Content filtering": the asynchronous filter's results are separate
+			// chunks, without delta or finish reason, also after the last one.
 			name: "Azure, filter results on their own",
 			body: stream(
 				`{"id":"","object":"","created":0,"model":"","prompt_filter_results":[{"prompt_index":0,"content_filter_results":{}}],"choices":[]}`,
@@ -182,7 +181,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// check compares a model's reply with the one wanted, and with what it streams.
+// check compares a model's reply and its stream with the wanted reply.
 func check(t *testing.T, m llm.Model, want llm.Response, estimated bool) {
 	t.Helper()
 	var told strings.Builder
@@ -204,7 +203,7 @@ func check(t *testing.T, m llm.Model, want llm.Response, estimated bool) {
 	}
 }
 
-// recorded replies as a recorded server did.
+// recorded returns a handler that replays a recorded reply.
 func recorded(t *testing.T, file string) func(*http.Request, []byte) (int, string, string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
@@ -221,8 +220,8 @@ func recorded(t *testing.T, file string) func(*http.Request, []byte) (int, strin
 	return always(status, kind, string(body))
 }
 
-// The files in testdata/llamacpp were recorded from llama-server b9844 with a
-// TinyLlama.
+// TestRecorded checks replies recorded from llama-server b9844 with a TinyLlama, which are in
+// testdata/llamacpp.
 func TestRecorded(t *testing.T) {
 	usage := func(in, out int) assay.Usage { return assay.Usage{Calls: 1, InputTokens: in, OutputTokens: out} }
 	tests := []struct {
@@ -255,8 +254,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// What goes wrong inside of a reply whose status is that of success, and what is no
-// reply.
+// TestBrokenReplies checks errors within a reply whose status is that of success, and replies in
+// another format.
 func TestBrokenReplies(t *testing.T) {
 	const begun = `{"model":"m","choices":[{"index":0,"delta":{"content":"Par"}}]}`
 	tests := []struct {
@@ -272,14 +271,14 @@ func TestBrokenReplies(t *testing.T) {
 		{"OpenRouter, by status", stream(begun, `{"error":{"code":429,"message":"Provider returned error","metadata":{"raw":"too many tokens","provider_name":"x"}},"choices":[]}`), llm.RateLimited, "Provider returned error: too many tokens"},
 		{"OpenRouter, in the choice", stream(begun, `{"choices":[{"index":0,"delta":{},"finish_reason":"error","error":{"code":502,"message":"upstream"}}]}`), llm.ServerError, "upstream"},
 		{"OpenRouter, not saying", stream(begun, `{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`), llm.ServerError, "error"},
-		// OpenRouter, documentation "Errors and Debugging": the status is 200 when the
-		// model had begun.
+		// OpenRouter, documentation "Errors and Debugging": the status is 200 if the model had
+		// begun.
 		{"OpenRouter, whole", `{"error":{"code":402,"message":"Insufficient credits"},"user_id":"u"}`, llm.NoQuota, "Insufficient credits"},
 		// vLLM, create_streaming_error_response, before and since version 0.10.
 		{"vLLM", stream(begun, `{"object":"error","message":"the engine died","type":"InternalServerError","param":null,"code":500}`, `[DONE]`), llm.ServerError, "the engine died"},
 		{"vLLM, since 0.10", stream(begun, `{"error":{"message":"the engine died","type":"InternalServerError","param":null,"code":500}}`, `[DONE]`), llm.ServerError, "the engine died"},
-		// lmstudio-ai/lmstudio-bug-tracker issue 2322: a prompt that does not fit is an
-		// event in a reply whose status is 200.
+		// lmstudio-ai/lmstudio-bug-tracker issue 2322: an error event reports a prompt that does
+		// not fit, in a reply whose status is 200.
 		{"LM Studio", "event: error\n" + stream(`{"error":{"message":"Trying to keep the first 6547 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}}`), llm.TooLong, "6547"},
 		{"LM Studio, a text", "event: error\n" + stream(`{"error":"The model has crashed"}`), llm.ServerError, "crashed"},
 		{"an error event in other words", "event: error\n" + stream(`{"code":null,"reason":"out of luck"}`), llm.ServerError, "out of luck"},
@@ -313,7 +312,7 @@ func TestBrokenReplies(t *testing.T) {
 	}
 }
 
-// Statuses and bodies by which servers refuse a request.
+// TestFailures checks the statuses and bodies with which servers reject a request.
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -376,13 +375,13 @@ func checkRefused(t *testing.T, reply func(*http.Request, []byte) (int, string, 
 	}
 }
 
-// A parameter that a model refuses is left out of the next request, and the error
-// says that there is a point in making one.
+// TestLearnsWhatAModelRefuses checks that a parameter that a model rejects is omitted from the next
+// request, and that the error is temporary, so that the request is retried.
 func TestLearnsWhatAModelRefuses(t *testing.T) {
 	var bodies []string
 	base := serve(t, func(_ *http.Request, body []byte) (int, string, string) {
 		bodies = append(bodies, string(body))
-		// Both as OpenAI words them.
+		// Both in OpenAI's wording.
 		for parameter, words := range map[string]string{
 			"temperature": "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
 			"max_tokens":  "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
@@ -408,7 +407,7 @@ func TestLearnsWhatAModelRefuses(t *testing.T) {
 	}
 }
 
-// A reply is read no further than its context goes.
+// TestCancelled checks that a reply is not read after its context ended.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := provider(t, openai.Config{BaseURL: serve(t, always(200, "text/event-stream", stream(

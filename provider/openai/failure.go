@@ -11,16 +11,15 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// An apiError is the error that a server reports, in place of a reply or inside of
-// one.
+// An apiError is an error reported by a server, in place of a reply or within one.
 type apiError struct {
 	Message string
 	Type    string
 	Param   string
-	Code    string // a word; of some servers the HTTP status as a number
+	Code    string // a word, or for some servers the HTTP status as a number
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Some servers have only a text there.
+// UnmarshalJSON implements json.Unmarshaler. Some servers send only a string.
 func (e *apiError) UnmarshalJSON(data []byte) error {
 	var v struct {
 		Message json.RawMessage `json:"message"`
@@ -44,12 +43,12 @@ func (e *apiError) UnmarshalJSON(data []byte) error {
 		e.Code = "content_filter"
 	}
 	if raw := word(v.Metadata.Raw); raw != "" {
-		e.Message += ": " + raw // what the model's own provider said
+		e.Message += ": " + raw // the message of the model's own provider
 	}
 	return nil
 }
 
-// word returns a JSON text as what it says; other JSON as it is, null as nothing.
+// word returns the value of a JSON string, "" for null, and other JSON unchanged.
 func word(data json.RawMessage) string {
 	var s string
 	if json.Unmarshal(data, &s) == nil {
@@ -58,8 +57,7 @@ func word(data json.RawMessage) string {
 	return string(data)
 }
 
-// fail returns the error as that of a call, when the reply's status was that of a
-// success.
+// fail returns the error as that of a call whose HTTP status was that of success.
 func (e *apiError) fail(c *wire.Client) *llm.Error {
 	status, _ := strconv.Atoi(e.Code)
 	if status < 400 || status > 599 {
@@ -68,11 +66,11 @@ func (e *apiError) fail(c *wire.Client) *llm.Error {
 	return c.Fail(e.kind(status), "%s", e.Message)
 }
 
-// kindOf are the kinds of the words that servers use as code or type.
+// kindOf maps the words that servers use as code or type.
 //
-// Sources: OpenAI, "Error codes"; OpenAI's OpenAPI file, ResponseErrorCode;
-// llama.cpp, tools/server, format_error_response; Microsoft Learn, "Azure OpenAI
-// content filtering"; vLLM, ErrorResponse.
+// Sources: OpenAI, "Error codes"; OpenAI's OpenAPI file, ResponseErrorCode; llama.cpp,
+// tools/server, format_error_response; Microsoft Learn, "Azure OpenAI content filtering"; vLLM,
+// ErrorResponse.
 var kindOf = map[string]llm.ErrorKind{
 	"insufficient_quota":         llm.NoQuota,
 	"billing_hard_limit_reached": llm.NoQuota,
@@ -93,11 +91,11 @@ var kindOf = map[string]llm.ErrorKind{
 	"slow_down":                  llm.Overloaded,
 }
 
-// tooLong are words by which servers without a code for it say that a request does
-// not fit.
+// tooLong lists phrases in the messages of servers that have no code for a request that is too
+// long.
 var tooLong = []string{"context length", "context size", "context window", "maximum context", "context_length", "input length exceeds"}
 
-// kind returns what kind of failure the error is when it came with an HTTP status.
+// kind returns the kind of the error, given its HTTP status.
 func (e *apiError) kind(status int) llm.ErrorKind {
 	for _, w := range []string{e.Code, e.Type} {
 		if kind, ok := kindOf[strings.ToLower(w)]; ok {
@@ -116,7 +114,7 @@ func (e *apiError) kind(status int) llm.ErrorKind {
 	return wire.KindOf(status)
 }
 
-// explain reads the body of an error.
+// explain parses the body of an error.
 func explain(status int, _ http.Header, body []byte) wire.Fault {
 	e := readError(body)
 	f := wire.Fault{Kind: e.kind(status), Message: e.Message}
@@ -126,8 +124,7 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	return f
 }
 
-// readError returns the error that a body holds, in whichever form; at least its
-// words.
+// readError returns the error in a body of any format, or at least its text.
 func readError(body []byte) apiError {
 	var v struct {
 		Error *apiError `json:"error"`

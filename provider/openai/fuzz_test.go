@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// A canned transport replies with the same bytes to everything.
+// canned is a transport that sends the same reply to every request.
 type canned struct{ kind, text string }
 
 // RoundTrip implements http.RoundTripper.
@@ -22,7 +22,8 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {c.kind}}, Body: &body{strings.NewReader(c.text)}, Request: r}, nil
 }
 
-// Whatever a server sends is an *llm.Error, or a reply that keeps the contract.
+// FuzzReply checks that for any reply of a server the outcome is an *llm.Error or a response that
+// keeps the contract.
 func FuzzReply(f *testing.F) {
 	files, err := filepath.Glob("testdata/llamacpp/*.http")
 	if err != nil || len(files) == 0 {

@@ -10,19 +10,18 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Listed is a model that a server offers, with what the server says of it.
+// A Listed is a model offered by a server, with the server's information on it.
 type Listed struct {
-	Name      string // as Provider.Model takes it
-	Window    int    // tokens of request and reply together; 0: the server does not say
-	MaxOutput int    // tokens of a reply; 0: the server does not say
+	Name      string // for Provider.Model
+	Window    int    // tokens of request and reply together; 0: unknown
+	MaxOutput int    // tokens of a reply; 0: unknown
 }
 
 // A modelList is the reply to a request for the models.
 //
-// Sources: OpenAI, API reference, "List models"; the windows: llama.cpp,
-// tools/server/README.md (meta, of which n_ctx is what the server was started with);
-// vLLM, ModelCard (max_model_len); OpenRouter, "List available models"
-// (context_length, top_provider); LM Studio, "REST API v0"
+// Sources: OpenAI, API reference, "List models"; for windows: llama.cpp, tools/server/README.md
+// (meta, whose n_ctx is set when the server starts); vLLM, ModelCard (max_model_len); OpenRouter,
+// "List available models" (context_length, top_provider); LM Studio, "REST API v0"
 // (loaded_context_length).
 type modelList struct {
 	Data []struct {
@@ -40,7 +39,7 @@ type modelList struct {
 	Error *apiError `json:"error"`
 }
 
-// A number is a count of tokens; what is none counts as not said.
+// number is a count of tokens. Any other JSON value counts as unknown.
 type number int
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -52,7 +51,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// List returns the models that the server offers, in its order.
+// List returns the models offered by the server, in its order.
 func (p *Provider) List(ctx context.Context) ([]Listed, error) {
 	var list modelList
 	err := p.client.JSON(ctx, http.MethodGet, p.url("models", ""), nil, &list)
@@ -76,7 +75,7 @@ func (p *Provider) List(ctx context.Context) ([]Listed, error) {
 	return models, nil
 }
 
-// Models returns the names of the models that the server offers, in its order.
+// Models returns the names of the models offered by the server, in its order.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	models, err := p.List(ctx)
 	if err != nil {

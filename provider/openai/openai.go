@@ -1,12 +1,11 @@
-// Package openai reaches models by OpenAI's two formats, chat completions and
-// responses, and vectors by its embeddings: those of OpenAI itself and of every
-// server that speaks them, among them Ollama, llama.cpp's llama-server, vLLM, LM
-// Studio, OpenRouter and Azure OpenAI.
+// Package openai implements language models with OpenAI's two formats, chat completions and
+// responses, and embedders with its embeddings format. It supports OpenAI itself and every
+// compatible server, among them Ollama, llama.cpp's llama-server, vLLM, LM Studio, OpenRouter and
+// Azure OpenAI.
 //
-// The servers differ in what they leave out and add. What is read here is what they
-// have in common, and their known differences are understood: tool calls without
-// ids or in one piece, no usage, errors inside a reply that began well, JSON where a
-// stream was asked for. A reply that does not come to its end is an error.
+// Servers omit and add different parts. This package relies on what they have in common, and
+// handles their known differences: tool calls without IDs or in one piece, no usage, errors within
+// a reply that began well, and JSON instead of a requested stream. An incomplete reply is an error.
 package openai
 
 import (
@@ -24,66 +23,65 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultBaseURL is where OpenAI's own service is.
+// DefaultBaseURL is the base URL of OpenAI's own service.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// An API is one of the two formats that models are reached by.
+// An API is one of the two formats for language models.
 type API string
 
 // The formats.
 const (
-	Chat      API = "chat"      // /chat/completions, which every compatible server has
+	Chat      API = "chat"      // /chat/completions, supported by every compatible server
 	Responses API = "responses" // /responses
 )
 
-// A Secret is a credential that does not show itself.
+// A Secret is a credential that is hidden when printed.
 type Secret = wire.Secret
 
-// A Config says how a server is reached. The zero Config is OpenAI's own, without a
-// key.
+// A Config configures a server. The zero Config is OpenAI's own, without a key.
 type Config struct {
-	Name    string // the provider's, with which its models' names begin; "": "openai"
-	BaseURL string // up to where the paths of the format begin, mostly "…/v1"; "": DefaultBaseURL
-	Key     Secret // none: no Authorization is sent, as local servers want it
+	Name    string // provider name, prefix of its models' names; "": "openai"
+	BaseURL string // prefix of the format's paths, usually "…/v1"; "": DefaultBaseURL
+	Key     Secret // none: no Authorization header, as for local servers
 
-	// API is the format; "": Responses with OpenAI itself, Chat elsewhere.
+	// API is the format; "": Responses for OpenAI itself, Chat for other servers.
 	API API
 
-	// Stream has replies sent as they are made. Without it they come whole, and a
-	// listener of Generate gets one piece.
+	// Stream requests replies as streams. Without it replies arrive whole, and the stream callback
+	// of Generate receives one piece.
 	Stream bool
 
-	// APIVersion is that of Azure OpenAI's paths of deployments, for example
-	// "2024-10-21". Without it Azure is reached by its v1 paths, which need none.
+	// APIVersion is the version for Azure OpenAI's deployment paths, for example "2024-10-21".
+	// Without it Azure is accessed by its v1 paths, which need none.
 	APIVersion string
 
-	// Effort is how much a model that reasons is to do so ("none", "minimal", "low",
-	// "medium", "high", as the model has them); "": as little as it can, since its
-	// reasoning counts as output and most replies asked for are short.
+	// Effort is the effort of reasoning models ("none", "minimal", "low", "medium", "high", as
+	// supported by the model). "" selects the least that the model supports, since reasoning counts
+	// as output and most requested replies are short.
 	Effort string
 
-	Header map[string]Secret // further headers that a gateway wants
+	Header map[string]Secret // additional headers for a gateway
 
 	HTTP     *http.Client  // nil: net/http's defaults
-	Idle     time.Duration // as of wire.Client
-	First    time.Duration // as of wire.Client
-	MaxBytes int64         // as of wire.Client
+	Idle     time.Duration // as in wire.Client
+	First    time.Duration // as in wire.Client
+	MaxBytes int64         // as in wire.Client
 }
 
 // A Provider is one server. It is safe for concurrent use.
 type Provider struct {
 	c      Config
 	base   *url.URL
-	own    bool // OpenAI itself
+	own    bool // the server is OpenAI's own
 	azure  bool
 	client wire.Client
 
 	mu      sync.Mutex
-	without map[string]map[string]bool // by model: parameters that it has refused
+	without map[string]map[string]bool // parameters that a model has rejected
 }
 
-// New returns the provider that c describes. A wrong configuration is
-// assay.ErrInvalid. The server is not asked.
+// New returns a provider with the configuration c. An invalid configuration is assay.ErrInvalid.
+// New does not contact the server.
 func New(c Config) (*Provider, error) {
 	c.Name = cmp.Or(c.Name, "openai")
 	base, err := url.Parse(strings.TrimRight(cmp.Or(c.BaseURL, DefaultBaseURL), "/"))
@@ -119,10 +117,10 @@ func New(c Config) (*Provider, error) {
 	return p, nil
 }
 
-// isAzure reports whether a host is one of Azure OpenAI's.
+// isAzure reports whether a host belongs to Azure OpenAI.
 //
-// Source: Microsoft Learn, "Azure OpenAI in Microsoft Foundry Models REST API
-// reference" and "API version lifecycle".
+// Source: Microsoft Learn, "Azure OpenAI in Microsoft Foundry Models REST API reference" and "API
+// version lifecycle".
 func isAzure(host string) bool {
 	for _, domain := range []string{".openai.azure.com", ".openai.azure.us", ".cognitiveservices.azure.com", ".services.ai.azure.com"} {
 		if strings.HasSuffix(host, domain) {
@@ -132,8 +130,8 @@ func isAzure(host string) bool {
 	return false
 }
 
-// azureBase completes the address of an Azure resource: its paths are below
-// /openai/v1, or, with an API version, below /openai.
+// azureBase completes the URL of an Azure resource. Its paths are below /openai/v1 or, with an API
+// version, below /openai.
 func azureBase(base *url.URL, version string) *url.URL {
 	u := *base
 	if version != "" {
@@ -152,15 +150,15 @@ func (p *Provider) header(r *http.Request) {
 	key := p.c.Key.Reveal()
 	switch {
 	case key == "":
-	case p.azure && !strings.HasPrefix(key, "eyJ"): // which a token of Entra ID begins with
+	case p.azure && !strings.HasPrefix(key, "eyJ"): // the prefix of an Entra ID token
 		r.Header.Set("api-key", key)
 	default:
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
 }
 
-// url returns the address of a path of the format. Azure's, with an API version,
-// names the model (its deployment) in the path.
+// url returns the URL of a path of the format. With an API version, Azure's path contains the model
+// (its deployment).
 func (p *Provider) url(path, model string) string {
 	u := *p.base
 	if p.c.APIVersion != "" {
@@ -172,8 +170,8 @@ func (p *Provider) url(path, model string) string {
 	return u.JoinPath(path).String()
 }
 
-// Model returns the model that the server knows by name. The server is not asked
-// whether it does.
+// Model returns the model that the server knows by name, without asking the server whether it
+// exists.
 func (p *Provider) Model(name string) llm.Model {
 	m := &model{p: p, name: name, client: p.client}
 	m.client.Name = m.Model()
@@ -206,14 +204,14 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	return m.response(req, r), nil
 }
 
-// reasons reports whether the model is one of OpenAI's that reason before they
-// reply. They take no temperature.
+// reasons reports whether the model is one of OpenAI's reasoning models. They do not accept a
+// temperature.
 //
 // Source: OpenAI, "Reasoning models" and the API reference on temperature.
 func (m *model) reasons() bool {
 	name := m.bare()
 	switch {
-	case strings.Contains(name, "chat"): // gpt-5-chat-latest does not
+	case strings.Contains(name, "chat"): // gpt-5-chat-latest does not reason
 		return false
 	case generation(name) >= 5:
 		return true
@@ -226,10 +224,10 @@ func (m *model) reasons() bool {
 	return false
 }
 
-// bare returns the model's name without its vendor, which OpenRouter's begin with.
+// bare returns the model's name without the vendor prefix of OpenRouter's names.
 func (m *model) bare() string { return m.name[strings.LastIndex(m.name, "/")+1:] }
 
-// generation returns the 4 of gpt-4.1; 0: the name has none.
+// generation returns the 4 of gpt-4.1, or 0 if the name has no generation.
 func generation(name string) int {
 	rest, ok := strings.CutPrefix(name, "gpt-")
 	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' || len(rest) > 1 && rest[1] != '.' && rest[1] != '-' { // gpt-4o, Azure's gpt-35-turbo
@@ -238,11 +236,11 @@ func generation(name string) int {
 	return int(rest[0] - '0')
 }
 
-// effort returns how much the model is to reason; empty: as it does by itself.
+// effort returns the reasoning effort to request, or "" for the model's default.
 //
-// Sources: OpenAI, API reference on reasoning.effort: "none" since gpt-5.1, "minimal"
-// with gpt-5 before it, and the pro models take nothing but their own; "Using GPT-6":
-// of that family only Sol 6 and Luna 6 have "none", the others begin with "low".
+// Sources: OpenAI, API reference on reasoning.effort: "none" since gpt-5.1, "minimal" for gpt-5
+// before it, and the pro models accept only their own; "Using GPT-6": in that family only Sol 6 and
+// Luna 6 support "none", the others start at "low".
 func (m *model) effort() string {
 	name := m.bare()
 	switch {

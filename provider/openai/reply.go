@@ -10,26 +10,26 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A reply is what has arrived of a model's reply.
+// A reply is the part of a model's reply received so far.
 type reply struct {
-	stream func(llm.Delta) // is told the text
+	stream func(llm.Delta) // receives the text
 	scrub  *wire.Scrubber
 
 	text    strings.Builder
 	calls   []llm.ToolCall
 	finish  llm.Finish
-	ended   bool // the reply has had its end
+	ended   bool // the reply is complete
 	refused bool
 	served  string
-	usage   *tokens // nil: the server has not said
+	usage   *tokens // nil if the server has not sent any
 }
 
-// Tokens are the counts of a reply, in either format.
+// tokens are the token counts of a reply, in either format.
 type tokens struct {
 	input, output, cached int
 }
 
-// say takes a piece of text and hands on what is ready of it.
+// say handles a piece of text and streams the part that is ready.
 func (r *reply) say(text string) { r.write(r.scrub.Next(text)) }
 
 func (r *reply) write(text string) {
@@ -39,7 +39,7 @@ func (r *reply) write(text string) {
 	}
 }
 
-// count takes the server's counts; those that cannot be are none.
+// count records the server's counts and ignores invalid ones.
 func (r *reply) count(t tokens) {
 	if t.input >= 0 && t.output >= 0 && t.input+t.output > 0 {
 		t.cached = min(max(0, t.cached), t.input)
@@ -47,8 +47,8 @@ func (r *reply) count(t tokens) {
 	}
 }
 
-// spend returns what the call has used, by the server's counts or by an estimate of
-// them. The estimate has no more output than was asked for, however much was sent.
+// spend returns the usage of the call, from the server's counts or estimated. Estimated output does
+// not exceed the requested maximum.
 func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
 	if r.usage != nil {
 		return assay.Usage{Calls: 1, InputTokens: r.usage.input, OutputTokens: r.usage.output}, false
@@ -60,7 +60,7 @@ func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
 	return assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: min(out, req.MaxTokens)}, true
 }
 
-// response returns the reply, whole.
+// response returns the response of a complete reply.
 func (m *model) response(req llm.Request, r *reply) llm.Response {
 	r.write(r.scrub.Rest())
 	res := llm.Response{Text: r.text.String(), Calls: wire.Distinct(r.calls), Finish: r.finish, Served: r.served}
@@ -74,7 +74,7 @@ func (m *model) response(req llm.Request, r *reply) llm.Response {
 	switch {
 	case r.refused:
 		res.Finish = llm.FinishRefused
-	case len(res.Calls) > 0 && res.Finish == llm.FinishStop: // some servers end calls so
+	case len(res.Calls) > 0 && res.Finish == llm.FinishStop: // the finish of some servers for calls
 		res.Finish = llm.FinishTools
 	case len(res.Calls) == 0 && res.Finish == llm.FinishTools:
 		res.Finish = llm.FinishOther
@@ -82,8 +82,8 @@ func (m *model) response(req llm.Request, r *reply) llm.Response {
 	return res
 }
 
-// spent adds to the error of a call what it has used all the same: of a reply that
-// had begun, or was refused for what it said, the server counts the tokens.
+// spent adds the usage of a failed call to its error. The server counts the tokens of a reply that
+// had begun, or that was refused because of its content.
 func spent(err error, req llm.Request, r *reply) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if ok && (r.usage != nil || r.text.Len() > 0 || len(r.calls) > 0) {
@@ -92,8 +92,8 @@ func spent(err error, req llm.Request, r *reply) error {
 	return err
 }
 
-// arguments returns the arguments of a call as they can be sent back. Servers parse
-// them, so what is no JSON object is put into one.
+// arguments returns the arguments of a call in a form that can be sent back. Servers parse them, so
+// anything but a JSON object is wrapped in one.
 func arguments(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "{}"
@@ -106,7 +106,7 @@ func arguments(text string) string {
 	return string(wrapped)
 }
 
-// outcome returns the text of a result. The formats have no mark for a failed one.
+// outcome returns the text of a result. The formats cannot mark a failed one.
 func outcome(r llm.ToolResult) string {
 	if r.Error {
 		return "error: " + r.Text

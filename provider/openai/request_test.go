@@ -19,7 +19,7 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// A to is a transport that asks no server: it notes the request and replies.
+// A to is a transport without a server: it records the request and replies.
 type to struct {
 	t     *testing.T
 	reply string
@@ -48,7 +48,7 @@ const (
 	responseReply = `{"status":"completed","model":"m","output":[{"type":"message","content":[{"type":"output_text","text":"Paris"}]}]}`
 )
 
-// asked makes a call and returns what was sent.
+// asked makes a call and returns the request.
 func asked(t *testing.T, c openai.Config, model string, req llm.Request) *to {
 	t.Helper()
 	server := &to{t: t, reply: chatReply}
@@ -62,14 +62,14 @@ func asked(t *testing.T, c openai.Config, model string, req llm.Request) *to {
 	return nil
 }
 
-// Where requests go, and with which credentials.
+// TestAddresses checks the URLs and credentials of requests.
 func TestAddresses(t *testing.T) {
 	key := secret.New("sk-0123456789abcdef")
 	tests := []struct {
 		name   string
 		config openai.Config
 		url    string
-		header string // that has the key
+		header string // contains the key
 	}{
 		{"OpenAI", openai.Config{Key: key}, "https://api.openai.com/v1/responses", "Authorization"},
 		{"OpenAI, chat", openai.Config{Key: key, API: openai.Chat}, "https://api.openai.com/v1/chat/completions", "Authorization"},
@@ -117,7 +117,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// What is asked of a model in OpenAI's own words, and of its reasoning ones.
+// TestParameters checks the parameters for OpenAI's own models, including reasoning models.
 func TestParameters(t *testing.T) {
 	req := request()
 	req.System = "Be short."
@@ -125,8 +125,8 @@ func TestParameters(t *testing.T) {
 	tests := []struct {
 		model  string
 		config openai.Config
-		want   map[string]any // nil: must not be there
-		role   string         // of the system text, in chats
+		want   map[string]any // nil values must be absent
+		role   string         // of the system text, in chat completions
 	}{
 		{"llama3.2", elsewhere, map[string]any{"max_tokens": 100., "temperature": 0., "max_completion_tokens": nil, "reasoning_effort": nil, "stream": nil}, "system"},
 		{"gpt-4.1", openai.Config{API: openai.Chat}, map[string]any{"max_completion_tokens": 100., "max_tokens": nil, "temperature": 0.}, "system"},
@@ -164,7 +164,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// What a model has thought before a call goes back with it, to the same format only.
+// TestReasoningGoesBack checks that the reasoning before a call is sent back with it, only in the
+// same format.
 func TestReasoningGoesBack(t *testing.T) {
 	const reply = `{"status":"completed","model":"m","output":[
 		{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":"gAAA"},
@@ -209,7 +210,7 @@ func TestReasoningGoesBack(t *testing.T) {
 	}
 }
 
-// Lists of models, with what each server says of windows.
+// TestList checks lists of models and their windows for each server.
 func TestList(t *testing.T) {
 	tests := []struct {
 		name, body string
@@ -259,7 +260,7 @@ func checkList(t *testing.T, reply func(*http.Request, []byte) (int, string, str
 	}
 }
 
-// spy returns a client that shows the bodies of its requests.
+// spy returns a client that passes the bodies of its requests to see.
 func spy(see func([]byte)) *http.Client {
 	return &http.Client{Transport: spying(see)}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// minOutput is the fewest tokens that OpenAI takes as a response's limit.
+// minOutput is the least output limit that OpenAI accepts for a response.
 //
-// Source: OpenAI, API reference, "Create a model response", max_output_tokens; a
-// smaller one is refused with integer_below_min_value.
+// Source: OpenAI, API reference, "Create a model response", max_output_tokens; a smaller one is
+// rejected with integer_below_min_value.
 const minOutput = 16
 
 // A responseRequest is the body of a request for a response.
@@ -29,7 +29,7 @@ type responseRequest struct {
 	Temperature  *float64          `json:"temperature,omitempty"`
 	Reasoning    *reasoning        `json:"reasoning,omitempty"`
 	Include      []string          `json:"include,omitempty"`
-	Store        bool              `json:"store"` // false: nothing of a request is to stay there
+	Store        bool              `json:"store"` // false: the server must not store the request
 	Stream       bool              `json:"stream,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type responseSchema struct {
 type responseTool struct {
 	Type string `json:"type"` // "function"
 	toolDeclaration
-	Strict bool `json:"strict"` // false, where true is the default
+	Strict bool `json:"strict"` // false; the default is true
 }
 
 // The items of a conversation, and of a reply.
@@ -71,13 +71,13 @@ type (
 	}
 )
 
-// A thought is what llm.ToolCall.Opaque holds: the items of reasoning before a call,
-// encrypted by the server, which it wants back before the call's result.
+// A thought is the content of llm.ToolCall.Opaque: the reasoning items before a call, encrypted by
+// the server, which requires them back before the call's result.
 type thought struct {
 	Reasoning []json.RawMessage `json:"openai_reasoning"`
 }
 
-// responseRequest returns the request that asks for req.
+// responseRequest returns the body of the request for req.
 func (m *model) responseRequest(req llm.Request) (responseRequest, error) {
 	body := responseRequest{Model: m.name, Instructions: req.System, MaxOutput: max(req.MaxTokens, minOutput), Stream: m.p.c.Stream}
 	for _, said := range req.Messages {
@@ -112,7 +112,7 @@ func (m *model) responseRequest(req llm.Request) (responseRequest, error) {
 	return body, nil
 }
 
-// items returns the items that a message is.
+// items returns the items of a message.
 func items(said llm.Message) []any {
 	var list []any
 	for _, r := range said.Results {
@@ -133,7 +133,7 @@ func items(said llm.Message) []any {
 	return list
 }
 
-// A response is a reply as the server sends it, whole.
+// A response is a complete reply.
 type response struct {
 	Model      string         `json:"model"`
 	Status     string         `json:"status"`
@@ -155,7 +155,7 @@ type responseUsage struct {
 	} `json:"input_tokens_details"`
 }
 
-// An outputItem is a message, a tool call, or something else that the model did.
+// An outputItem is a message, a tool call, or another item of the output.
 type outputItem struct {
 	Type      string       `json:"type"`
 	ID        string       `json:"id"`
@@ -173,8 +173,8 @@ type outputPart struct {
 	Refusal string `json:"refusal"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The content of items that are no
-// messages has other forms, and is not read.
+// UnmarshalJSON implements json.Unmarshaler. It does not decode the content of items other than
+// messages, which has other formats.
 func (o *outputItem) UnmarshalJSON(data []byte) error {
 	var kind struct {
 		Type string `json:"type"`
@@ -205,7 +205,7 @@ type responseEvent struct {
 	Error    *apiError   `json:"error"`
 }
 
-// responses makes a call in the format of responses.
+// responses makes a call in the responses format.
 func (m *model) responses(ctx context.Context, req llm.Request, r *reply) error {
 	c := responseCall{m: m, reply: r}
 	body, err := m.responseRequest(req)
@@ -227,14 +227,14 @@ func (m *model) responses(ctx context.Context, req llm.Request, r *reply) error 
 	return err
 }
 
-// A responseCall puts a reply together.
+// A responseCall assembles a reply.
 type responseCall struct {
 	m     *model
 	reply *reply
-	done  []outputItem // those that are whole, until the response says all
+	done  []outputItem // the complete ones, until the final response contains all
 }
 
-// event takes one event of a stream, or a whole reply.
+// event handles one event of a stream, or a whole reply.
 func (c *responseCall) event(name string, data []byte) error {
 	if name == wire.Whole {
 		var r response
@@ -243,10 +243,10 @@ func (c *responseCall) event(name string, data []byte) error {
 		}
 		return c.end(&r)
 	}
-	if string(data) == "[DONE]" { // of servers that end every stream so
+	if string(data) == "[DONE]" { // some servers end every stream with it
 		return nil
 	}
-	// Of events that are passed over not even the form is known.
+	// Ignored events may have any format.
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -268,7 +268,7 @@ func (c *responseCall) event(name string, data []byte) error {
 	return c.take(e, data)
 }
 
-// take takes an event of a kind that matters.
+// take handles an event of a relevant type.
 func (c *responseCall) take(e responseEvent, data []byte) error {
 	switch e.Type {
 	case "response.output_text.delta":
@@ -288,14 +288,14 @@ func (c *responseCall) take(e responseEvent, data []byte) error {
 			return err
 		}
 		return wire.Done
-	default: // an error, in the event itself or in a field of it
+	default: // an error, in the event itself or in one of its fields
 		failure := readError(data)
 		return failure.fail(&c.m.client)
 	}
 	return nil
 }
 
-// end takes the whole response.
+// end handles the complete response.
 func (c *responseCall) end(r *response) error {
 	c.reply.served = r.Model
 	if u := r.Usage; u != nil {
@@ -334,8 +334,7 @@ func (c *responseCall) end(r *response) error {
 	return nil
 }
 
-// output takes what the model has put out. Text that was not streamed is handed on
-// now.
+// output handles the output of the model. It streams text that was not streamed before.
 func (c *responseCall) output(output []outputItem) {
 	streamed := c.reply.text.Len() > 0
 	var thoughts []json.RawMessage
@@ -355,7 +354,7 @@ func (c *responseCall) output(output []outputItem) {
 			call := llm.ToolCall{ID: item.CallID, Name: item.Name, Arguments: string(item.Arguments)}
 			if len(thoughts) > 0 {
 				opaque, err := json.Marshal(thought{thoughts})
-				if err == nil { // what was decoded as JSON is encoded again
+				if err == nil { // re-encodes decoded JSON
 					call.Opaque = string(opaque)
 				}
 				thoughts = nil

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// maxSchemaDepth is how deep OpenAI takes a strict schema.
+// maxSchemaDepth is the maximum depth of a strict schema.
 const maxSchemaDepth = 10
 
-// decoration are keywords that a strict schema must not have and that a reply is
-// held to, or not, afterwards all the same: whoever asks for a schema checks.
+// decoration lists keywords that are not allowed in a strict schema. They can be dropped, because
+// the caller validates the reply against the full schema.
 var decoration = []string{
 	"$schema", "$id", "$comment", "title", "default", "examples", "deprecated", "readOnly", "writeOnly",
 	"minLength", "maxLength", "uniqueItems", "minProperties", "maxProperties", "contentEncoding", "contentMediaType",
 }
 
-// strictKeywords are those that a strict schema may have.
+// strictKeywords lists the keywords allowed in a strict schema.
 //
 // Source: OpenAI, "Structured model outputs", section "Supported schemas".
 var strictKeywords = []string{
@@ -24,15 +24,14 @@ var strictKeywords = []string{
 	"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 }
 
-// strictSchema returns the schema as OpenAI takes it with strict, by which it
-// guarantees that a reply follows it, and true; or the schema as it is, and false.
+// strictSchema returns the strict form of a schema and true. OpenAI guarantees that a reply follows
+// a strict schema. If there is no strict form, it returns the schema unchanged and false.
 //
-// A strict schema has only certain keywords, and its objects have all of their
-// properties and no others. Keywords that only narrow values are left out, and
-// objects that say nothing of other properties are closed: what follows the strict
-// schema differs from what follows the one given in nothing but such values. An
-// object with properties that may be missing has no strict form that leaves the
-// model this choice.
+// A strict schema has only certain keywords, and its objects require all of their properties and
+// allow no others. Keywords that only restrict values are dropped, and objects that do not mention
+// additional properties are closed. A document that follows the strict schema can violate the
+// original only in such values. An object with optional properties has no strict form that keeps
+// them optional.
 func strictSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	strict, ok := strictly(schema, 0)
 	if !ok {
@@ -48,7 +47,7 @@ func strictSchema(schema json.RawMessage) (json.RawMessage, bool) {
 	return strict, true
 }
 
-// strictly returns one schema of a schema in its strict form, if it has one.
+// strictly returns the strict form of a subschema, if there is one.
 func strictly(schema json.RawMessage, depth int) (json.RawMessage, bool) {
 	fields, ok := members(schema)
 	if !ok || depth > maxSchemaDepth {
@@ -103,14 +102,14 @@ func strictly(schema json.RawMessage, depth int) (json.RawMessage, bool) {
 	return object(kept), true
 }
 
-// isFalse reports whether a schema allows nothing: as false, or as {"not": {}}.
+// isFalse reports whether a schema allows no value: false or {"not": {}}.
 func isFalse(schema json.RawMessage) bool {
 	var b bytes.Buffer
 	return json.Compact(&b, schema) == nil && (b.String() == "false" || b.String() == `{"not":{}}`)
 }
 
-// strictMembers makes the schemas in the members of an object strict, and returns
-// their names.
+// strictMembers makes the subschemas in the members of an object strict, and returns the members'
+// names.
 func strictMembers(data json.RawMessage, depth int) (json.RawMessage, []string, bool) {
 	fields, ok := members(data)
 	if !ok {
@@ -126,7 +125,7 @@ func strictMembers(data json.RawMessage, depth int) (json.RawMessage, []string, 
 	return object(fields), names, true
 }
 
-// strictList makes the schemas of a list strict.
+// strictList makes the subschemas of a list strict.
 func strictList(data json.RawMessage, depth int) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) != nil {
@@ -142,14 +141,14 @@ func strictList(data json.RawMessage, depth int) (json.RawMessage, bool) {
 	return encoded, err == nil
 }
 
-// A member is a name and a value of a JSON object.
+// A member is a name and a value in a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// members returns the members of a JSON object in their order, in which a model
-// fills them in.
+// members returns the members of a JSON object in their order, which is the order in which a model
+// generates them.
 func members(data json.RawMessage) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -161,7 +160,7 @@ func members(data json.RawMessage) ([]member, bool) {
 		if err != nil {
 			return nil, false
 		}
-		m := member{name: name.(string)} // the names of an object are texts
+		m := member{name: name.(string)} // the names of an object are strings
 		if d.Decode(&m.value) != nil {
 			return nil, false
 		}
@@ -171,7 +170,7 @@ func members(data json.RawMessage) ([]member, bool) {
 	return list, err == nil
 }
 
-// object returns members as a JSON object.
+// object returns a JSON object with the given members.
 func object(list []member) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -179,7 +178,7 @@ func object(list []member) json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, _ := json.Marshal(m.name) // a text cannot fail
+		name, _ := json.Marshal(m.name) // a string cannot fail
 		b.Write(name)
 		b.WriteByte(':')
 		b.Write(m.value)

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// A schema is sent in OpenAI's strict form where it has one, in its own order of
-// members, else as it is.
+// TestSchemas checks that a schema is sent in OpenAI's strict form if it has one, with its members
+// in order, and otherwise unchanged.
 func TestSchemas(t *testing.T) {
 	deep := `{"type":"string"}`
 	for range 12 {
@@ -18,7 +18,7 @@ func TestSchemas(t *testing.T) {
 	}
 	tests := []struct {
 		name, schema string
-		want         string // empty: as it is, and not strict
+		want         string // "" means unchanged and not strict
 	}{
 		{"fits", `{"type":"object","properties":{"z":{"type":"string","enum":["x","y"]},"a":{"type":"array","items":{"type":"integer"},"minItems":1}},"required":["z","a"],"additionalProperties":false}`, `{"type":"object","properties":{"z":{"type":"string","enum":["x","y"]},"a":{"type":"array","items":{"type":"integer"},"minItems":1}},"required":["z","a"],"additionalProperties":false}`},
 		{"open", `{"type":"object","properties":{"z":{"type":"object","properties":{},"required":[]}},"required":["z"]}`, `{"type":"object","properties":{"z":{"type":"object","properties":{},"required":[],"additionalProperties":false}},"required":["z"],"additionalProperties":false}`},
@@ -59,12 +59,12 @@ type sent struct {
 	Schema json.RawMessage
 }
 
-// sentSchema returns the schema of a request in the bytes that it is sent in.
+// sentSchema returns the schema of a request as it was sent.
 func sentSchema(t *testing.T, api openai.API, req llm.Request) sent {
 	t.Helper()
 	var raw []byte
 	p := provider(t, openai.Config{API: api, BaseURL: serve(t, always(500, "", "")) + "/", HTTP: spy(func(body []byte) { raw = body })})
-	_, _ = p.Model("m").Generate(t.Context(), req, nil) // what comes back does not matter
+	_, _ = p.Model("m").Generate(t.Context(), req, nil) // only the request matters
 	var body struct {
 		Format struct {
 			Schema sent `json:"json_schema"`

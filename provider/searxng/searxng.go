@@ -1,5 +1,5 @@
-// Package searxng searches the web by a SearXNG server, mostly one of one's own, with
-// its search API.
+// Package searxng searches the web with the search API of a SearXNG server, which is usually
+// self-hosted.
 //
 // Source: SearXNG, "Search API" at docs.searxng.org/dev/search_api.html.
 package searxng
@@ -20,19 +20,19 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A Config says which server to reach, and how. BaseURL is required.
+// A Config configures a server. BaseURL is required.
 type Config struct {
 	Name    string        // in errors and answers; empty: "searxng"
 	BaseURL string        // of the server: "http://127.0.0.1:8080"
-	Key     secret.Secret // sent as a bearer token, to a server that stands behind something that wants one
+	Key     secret.Secret // sent as a bearer token, for a server behind an authenticating proxy
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
 // A Searcher searches the web. It implements assay.WebSearcher.
@@ -41,7 +41,7 @@ type Searcher struct {
 	base   string
 }
 
-// New returns a searcher. An address that is none is assay.ErrInvalid.
+// New returns a searcher. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Searcher, error) {
 	name := cmp.Or(c.Name, "searxng")
 	client, base, err := wire.Endpoint{
@@ -57,8 +57,8 @@ func New(c Config) (*Searcher, error) {
 // Name implements assay.WebSearcher.
 func (s *Searcher) Name() string { return s.client.Name }
 
-// SearchWeb implements assay.WebSearcher. Failures are *llm.Error. A search of which
-// nothing came because the engines that the server asks have failed is one.
+// SearchWeb implements assay.WebSearcher. Failures are *llm.Error. A search without results because
+// the server's engines failed is one.
 func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if n < 1 || strings.TrimSpace(query) == "" {
 		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
@@ -69,7 +69,7 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 			Title   string `json:"title"`
 			Content string `json:"content"`
 		} `json:"results"`
-		Unresponsive []any `json:"unresponsive_engines"` // each a list of a name and a reason
+		Unresponsive []any `json:"unresponsive_engines"` // each is a list of a name and a reason
 	}
 	parameters := url.Values{"q": {query}, "format": {"json"}}
 	if err := s.client.JSON(ctx, http.MethodGet, s.base+"/search?"+parameters.Encode(), nil, &out); err != nil {
@@ -89,8 +89,8 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 	return found, err
 }
 
-// explain reads a failure. A server that does not give JSON says 403, and so does one
-// that wants to know who asks.
+// explain parses a failed response. A server without JSON output answers 403, and so does one that
+// requires authentication.
 func explain(status int, _ http.Header, body []byte) wire.Fault {
 	if status != http.StatusForbidden {
 		return wire.Fault{}

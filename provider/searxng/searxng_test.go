@@ -15,13 +15,13 @@ import (
 
 func TestContract(t *testing.T) { llmtest.TestWebWire(t, searxngtest.Search()) }
 
-// A server that does not say what it found says why.
+// TestReplies checks that a reply without usable results is an error with a reason.
 func TestReplies(t *testing.T) {
 	tests := []struct {
 		name   string
 		status int
 		reply  string
-		kind   llm.ErrorKind // empty: no error
+		kind   llm.ErrorKind // "" means no error
 		words  string
 	}{
 		{"no JSON is given", 403, "<title>403 Forbidden</title>", llm.BadRequest, "search.formats"},

@@ -1,7 +1,7 @@
-// Package tavily searches the web by the API of Tavily.
+// Package tavily searches the web with Tavily's API.
 //
-// Sources: Tavily, "Tavily Search" at docs.tavily.com/api-reference/endpoint/search,
-// and "Errors Code" at help.tavily.com.
+// Sources: Tavily, "Tavily Search" at docs.tavily.com/api-reference/endpoint/search, and "Errors
+// Code" at help.tavily.com.
 package tavily
 
 import (
@@ -19,25 +19,25 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// DefaultURL is where Tavily serves the API.
+// DefaultURL is the address of the API at Tavily.
 const DefaultURL = "https://api.tavily.com"
 
-// MaxResults is how many results a search brings at most.
+// MaxResults is the largest number of results of a search.
 const MaxResults = 20
 
-// A Config says how Tavily is reached. Key is required.
+// A Config configures access to Tavily. Key is required.
 type Config struct {
 	Name    string // in errors and answers; empty: "tavily"
 	BaseURL string // empty: DefaultURL
 	Key     secret.Secret
 
-	// Headers go with each request. Their values are taken for credentials.
+	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: one with net/http's defaults
-	First    time.Duration // how long until a reply begins; 0: ten minutes
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
-	MaxBytes int64         // of a reply; 0: 8 MiB
+	HTTP     *http.Client  // nil: net/http's defaults
+	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
+	Idle     time.Duration // longest silence within a reply; 0: a minute
+	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
 // A Searcher searches the web. It implements assay.WebSearcher.
@@ -46,7 +46,7 @@ type Searcher struct {
 	base   string
 }
 
-// New returns a searcher. An address that is none is assay.ErrInvalid.
+// New returns a searcher. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Searcher, error) {
 	client, base, err := wire.Endpoint{
 		Name: cmp.Or(c.Name, "tavily"), BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
@@ -68,8 +68,8 @@ type request struct {
 	Depth      string `json:"search_depth"`
 }
 
-// SearchWeb implements assay.WebSearcher. Of more than MaxResults that many are asked
-// for; Tavily's own answer to the question is not. Failures are *llm.Error.
+// SearchWeb implements assay.WebSearcher. It returns at most MaxResults results and does not
+// request Tavily's own answer. Failures are *llm.Error.
 func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if n < 1 || strings.TrimSpace(query) == "" {
 		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
@@ -95,8 +95,7 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 	return results.Clean(&s.client, raw, n)
 }
 
-// The statuses that are Tavily's own: the plan's limit and that of what is paid as one
-// goes are used up.
+// Tavily's own statuses: the limit of the plan, or of pay-as-you-go, is exhausted.
 const (
 	statusPlan     = 432
 	statusPayAsYou = 433

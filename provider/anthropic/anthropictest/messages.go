@@ -1,7 +1,7 @@
-// Package anthropictest is the server side of the Messages API, for tests.
+// Package anthropictest implements the server side of the Messages API, for tests.
 //
-// Written from the documentation at platform.claude.com/docs: "Messages" and "Errors"
-// in the API reference, "Streaming messages", "Tool use", "Structured outputs".
+// It is written from the documentation at platform.claude.com/docs: "Messages" and "Errors" in the
+// API reference, "Streaming messages", "Tool use", "Structured outputs".
 package anthropictest
 
 import (
@@ -18,17 +18,16 @@ import (
 	"github.com/assay-rag/assay/provider/anthropic"
 )
 
-// Messages is a model that takes all that the API has.
+// Messages returns the wire of a model that supports all features of the API.
 func Messages() llmtest.Wire { return wire("claude-sonnet-4-5", llmtest.SchemaNames) }
 
-// Current is a model of today's, which refuses a temperature and to be forced to
-// call a tool.
+// Current returns the wire of a current model, which rejects a temperature and a forced tool call.
 func Current() llmtest.Wire {
 	return wire("claude-sonnet-5-5", llmtest.SchemaNames, llmtest.Temperature, llmtest.Choices)
 }
 
-// Compatible is a model of another vendor's behind the API, which is asked for a
-// schema in words.
+// Compatible returns the wire of another vendor's model behind the API, for which schemas are
+// described in words.
 func Compatible() llmtest.Wire {
 	return wire("other-model-1", llmtest.SchemaNames, llmtest.Schemas)
 }
@@ -62,7 +61,7 @@ func wire(model string, lacks ...llmtest.Feature) llmtest.Wire {
 	}
 }
 
-// request reads a request back.
+// request decodes a request.
 func request(t testing.TB, r *http.Request, body []byte) llm.Request {
 	var in struct {
 		MaxTokens   int     `json:"max_tokens"`
@@ -99,7 +98,7 @@ func request(t testing.TB, r *http.Request, body []byte) llm.Request {
 	out := llm.Request{MaxTokens: in.MaxTokens, Temperature: in.Temperature}
 	for _, s := range in.System {
 		if s.Cache == nil {
-			s.Text = "" // words that stand for what the model does not take
+			s.Text = "" // instructions that replace unsupported features
 			for _, s := range in.System {
 				if strings.Contains(s.Text, "JSON schema") {
 					out.System += s.Text
@@ -129,7 +128,7 @@ func request(t testing.TB, r *http.Request, body []byte) llm.Request {
 	return out
 }
 
-// message reads a message back.
+// message decodes a message.
 func message(t testing.TB, role string, blocks []json.RawMessage) llm.Message {
 	m := llm.Message{Speaker: llm.Speaker(role)}
 	for _, raw := range blocks {
@@ -167,10 +166,10 @@ func message(t testing.TB, role string, blocks []json.RawMessage) llm.Message {
 	return m
 }
 
-// finishes are the stop reasons.
+// finishes maps to the API's stop reasons.
 var finishes = map[llm.Finish]string{llm.FinishStop: "end_turn", llm.FinishLength: "max_tokens", llm.FinishTools: "tool_use", llm.FinishRefused: "refusal"}
 
-// usage counts what was read from the cache apart from the rest of the input, a
+// usage returns the token counts. Input read from the cache is counted separately from the rest, a
 // part of which was written to it.
 func usage(s llmtest.Script) map[string]any {
 	if s.Usage.InputTokens == 0 && s.Usage.OutputTokens == 0 {
@@ -204,7 +203,7 @@ func reply(s llmtest.Script, stream bool) llmtest.Body {
 	return llmtest.Document(0, m)
 }
 
-// pieces are the events of a stream up to the end of its content.
+// pieces returns the events of a stream up to the end of its content.
 func pieces(s llmtest.Script) [][]byte {
 	start := map[string]any{"id": "msg_01", "type": "message", "role": "assistant", "model": s.Served, "content": []any{}, "stop_reason": nil, "stop_sequence": nil}
 	if u := usage(s); u != nil {
@@ -243,7 +242,7 @@ func pieces(s llmtest.Script) [][]byte {
 	return parts
 }
 
-// ending is the end of a stream.
+// ending returns the last events of a stream.
 func ending(s llmtest.Script) [][]byte {
 	last := map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": finishes[s.Finish], "stop_sequence": nil}}
 	if usage(s) != nil {
@@ -252,11 +251,11 @@ func ending(s llmtest.Script) [][]byte {
 	return [][]byte{sse("message_delta", last), sse("message_stop", map[string]any{"type": "message_stop"})}
 }
 
-// errors are the types of errors, by kind, and the status of each.
+// errors maps kinds to error types and statuses.
 var errors = map[llm.ErrorKind]struct {
 	status int
 	name   string
-	words  string // before the message: the type alone does not say it
+	words  string // prefix of the message if the type is ambiguous
 }{
 	llm.BadRequest:  {400, "invalid_request_error", ""},
 	llm.TooLong:     {400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum: "},
@@ -282,7 +281,7 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	return b, true
 }
 
-// failLate is an error event, which "Errors in streaming" documents.
+// failLate returns a stream that ends in an error event, see "Errors in streaming".
 func failLate(s llmtest.Script, f llmtest.Failure) (llmtest.Body, bool) {
 	if _, ok := errors[f.Kind]; !ok {
 		return llmtest.Body{}, false

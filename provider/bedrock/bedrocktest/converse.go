@@ -18,12 +18,12 @@ import (
 // StreamType is the media type of an event stream.
 const StreamType = "application/vnd.amazon.eventstream"
 
-// Converse is a model that takes a schema as the format of its text.
+// Converse returns the wire of a model with structured output.
 func Converse() llmtest.Wire {
 	return wireOf("anthropic.claude-sonnet-4-5-20250929-v1:0", false)
 }
 
-// ConverseTools is a model that takes a schema as a tool that it is made to call.
+// ConverseTools returns the wire of a model that gets a schema as a forced tool call.
 func ConverseTools() llmtest.Wire { return wireOf("eu.amazon.nova-lite-v1:0", true) }
 
 func wireOf(model string, tools bool) llmtest.Wire {
@@ -44,13 +44,13 @@ func wireOf(model string, tools bool) llmtest.Wire {
 			Event("contentBlockCheer", map[string]string{"text": "an event of a kind that nobody knows"}),
 			Event("contentBlockDelta", map[string]any{"contentBlockIndex": 90, "delta": map[string]any{"sparkle": map[string]string{"text": "x"}}}),
 		},
-		// There is no word for "call no tool", and a reply does not say who has served.
+		// The format has no tool choice "none", and a reply does not name the serving model.
 		Lacks: []llmtest.Feature{llmtest.Choices, llmtest.Served},
 	}
 }
 
-// Config is that of a provider at a suite's server, with the canary as each of its
-// credentials.
+// Config returns the configuration of a provider for a suite's server, with the canary as each of
+// its credentials.
 func Config(s llmtest.Setup) bedrock.Config {
 	return bedrock.Config{
 		Region: "eu-west-1", BaseURL: s.BaseURL, HTTP: s.HTTP, Stream: s.Stream, Idle: s.Idle, First: s.Idle, MaxBytes: s.MaxBytes,
@@ -58,19 +58,18 @@ func Config(s llmtest.Setup) bedrock.Config {
 	}
 }
 
-// stops are the reasons to stop.
+// stops maps to Bedrock's stop reasons.
 var stops = map[llm.Finish]string{
 	llm.FinishStop: "end_turn", llm.FinishLength: "max_tokens", llm.FinishTools: "tool_use", llm.FinishRefused: "guardrail_intervened", llm.FinishOther: "malformed_model_output",
 }
 
 type object = map[string]any
 
-// Reply is what Converse or ConverseStream send for a scripted reply; with tools set, a
-// reply that follows a schema is the call of a tool.
+// Reply returns the reply of Converse or ConverseStream for a script. If tools is set, a reply that
+// follows a schema is a tool call.
 //
 // Source: AWS, Amazon Bedrock API Reference, Converse, response syntax; ConverseStream,
-// ConverseStreamOutput; User Guide, "Using the Converse API", the order of a stream's
-// events.
+// ConverseStreamOutput; User Guide, "Using the Converse API", the order of a stream's events.
 func Reply(s llmtest.Script, stream, tools bool) llmtest.Body {
 	stop := stops[s.Finish]
 	if s.Schema && tools {
@@ -125,7 +124,7 @@ func replyStream(s llmtest.Script, stop string, tools bool, usage, metrics objec
 	return b
 }
 
-// halves cuts a text in two between runes.
+// halves splits a text into two parts between runes.
 func halves(s string) []string {
 	for i := range s {
 		if i >= len(s)/2 {
@@ -135,10 +134,10 @@ func halves(s string) []string {
 	return []string{s}
 }
 
-// Fail is what Bedrock answers instead of a reply.
+// Fail returns Bedrock's reply for a failure.
 //
-// Source: AWS, Amazon Bedrock API Reference, Converse, Errors; User Guide,
-// "Troubleshooting Amazon Bedrock API Error Codes".
+// Source: AWS, Amazon Bedrock API Reference, Converse, Errors; User Guide, "Troubleshooting Amazon
+// Bedrock API Error Codes".
 func Fail(f llmtest.Failure) (llmtest.Body, bool) {
 	known := map[llm.ErrorKind]struct {
 		status int
@@ -168,7 +167,7 @@ func Fail(f llmtest.Failure) (llmtest.Body, bool) {
 	return b, true
 }
 
-// failLate is a stream that ends in one of the errors that ConverseStreamOutput has.
+// failLate returns a stream that ends in one of the errors of ConverseStreamOutput.
 func failLate(s llmtest.Script, f llmtest.Failure) (llmtest.Body, bool) {
 	exception := map[llm.ErrorKind]string{
 		llm.RateLimited: "throttlingException", llm.Overloaded: "serviceUnavailableException", llm.BadRequest: "validationException",
@@ -182,7 +181,7 @@ func failLate(s llmtest.Script, f llmtest.Failure) (llmtest.Body, bool) {
 	return b, true
 }
 
-// request reads a request back.
+// request decodes a request.
 //
 // Source: AWS, Amazon Bedrock API Reference, Converse, request syntax.
 func request(t testing.TB, r *http.Request, body []byte) llm.Request {
@@ -275,7 +274,7 @@ type toolConfig struct {
 	} `json:"toolChoice"`
 }
 
-// read reads a message back; names are those of the tools by call.
+// read decodes a message; names maps calls to their tools.
 func (m message) read(names map[string]string) llm.Message {
 	out := llm.Message{Speaker: llm.User}
 	if m.Role == "assistant" {

@@ -9,19 +9,18 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// Event returns a frame of an event stream that is an event of a kind, with a payload
-// in JSON.
+// Event returns an event frame of the given kind with a JSON payload.
 func Event(kind string, payload any) []byte {
 	return frame(payload, map[string]string{":message-type": "event", ":event-type": kind, ":content-type": "application/json"})
 }
 
-// Exception returns a frame that is an error which the API documents for its stream:
+// Exception returns an error frame with an error that the API documents for its stream, for example
 // "throttlingException".
 func Exception(kind, message string) []byte {
 	return frame(map[string]string{"message": message}, map[string]string{":message-type": "exception", ":exception-type": kind, ":content-type": "application/json"})
 }
 
-// Failure returns a frame that is an error which the API does not document.
+// Failure returns an error frame with an error that the API does not document.
 func Failure(code, message string) []byte {
 	return frame(nil, map[string]string{":message-type": "error", ":error-code": code, ":error-message": message})
 }

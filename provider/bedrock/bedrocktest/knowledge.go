@@ -15,39 +15,39 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock"
 )
 
-// A Base is a knowledge base at a server of its own: it keeps to the filter of a
-// request and pages its results.
+// A Base is a knowledge base with its own server. It applies the filter of a request and pages its
+// results.
 //
 // Source: AWS, Amazon Bedrock API Reference, Retrieve, request and response syntax.
 type Base struct {
 	Passages   []Passage // best first
-	Deaf       bool      // it does not keep to filters
+	Deaf       bool      // ignores filters
 	PageSize   int       // 0: all in one page
-	AlwaysMore bool      // it never has a last page
-	Intervenes bool      // a guardrail has
+	AlwaysMore bool      // has no last page
+	Intervenes bool      // a guardrail intervenes
 	Refuse     func(w http.ResponseWriter) bool
 	mu         sync.Mutex
 	requests   []RetrieveRequest
-	Provider   *bedrock.Provider // that reaches it
+	Provider   *bedrock.Provider // connected to the Base
 	URL        string
 }
 
-// A Passage is what a knowledge base has indexed. Location is in Bedrock's form:
-// {"type": "S3", "s3Location": {"uri": …}}.
+// A Passage is an indexed passage of a knowledge base. Location is in Bedrock's form: {"type":
+// "S3", "s3Location": {"uri": …}}.
 type Passage struct {
 	Text     string
-	Content  map[string]any // instead of Text, in Bedrock's form
+	Content  map[string]any // replaces Text, in Bedrock's form
 	Location map[string]any
 	Metadata map[string]any
 	Score    any // a number; nil: none
 }
 
-// S3 is the location of an object.
+// S3 returns the location of an object.
 func S3(uri string) map[string]any {
 	return map[string]any{"type": "S3", "s3Location": map[string]any{"uri": uri}}
 }
 
-// A RetrieveRequest is what Retrieve was asked.
+// A RetrieveRequest is a request of Retrieve.
 type RetrieveRequest struct {
 	Path  string
 	Query struct {
@@ -60,7 +60,7 @@ type RetrieveRequest struct {
 	NextToken string            `json:"nextToken"`
 }
 
-// A VectorSearch is how a vector store is asked.
+// A VectorSearch is the configuration of a vector search.
 type VectorSearch struct {
 	Filter    json.RawMessage `json:"filter"`
 	Results   int             `json:"numberOfResults"`
@@ -69,14 +69,14 @@ type VectorSearch struct {
 	Reranking json.RawMessage `json:"rerankingConfiguration"`
 }
 
-// Serve starts the knowledge base's server, which ends with the test.
+// Serve starts the knowledge base's server, which stops when the test ends.
 func (b *Base) Serve(t testing.TB) {
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
 	b.URL, b.Provider = server.URL, Open(t, server.URL)
 }
 
-// Open returns a provider at a server, with the canary as each of its credentials.
+// Open returns a provider for a server, with the canary as each of its credentials.
 func Open(t testing.TB, url string) *bedrock.Provider {
 	c := Config(llmtest.Setup{BaseURL: url})
 	p, err := bedrock.New(c)
@@ -86,12 +86,12 @@ func Open(t testing.TB, url string) *bedrock.Provider {
 	return p
 }
 
-// Bare returns a config without anything but credentials and a region.
+// Bare returns a configuration with only credentials and a region.
 func Bare() bedrock.Config {
 	return bedrock.Config{Region: "eu-west-1", AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret.New(llmtest.Canary), SessionToken: secret.New(llmtest.Canary)}
 }
 
-// Requests returns what was asked so far.
+// Requests returns the requests so far.
 func (b *Base) Requests() []RetrieveRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +123,7 @@ func (b *Base) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(llmtest.JSON(b.reply(in, filter)))
 }
 
-// Refuse answers with an error.
+// Refuse sends an error.
 func Refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("X-Amzn-Errortype", code)
 	w.Header().Set("Content-Type", "application/json")
@@ -141,7 +141,7 @@ func (b *Base) reply(in RetrieveRequest, filter assay.Filter) map[string]any {
 	}
 	out := map[string]any{"retrievalResults": found}
 	if b.PageSize > 0 {
-		from := len(in.NextToken) // a token has as many letters as results were before it
+		from := len(in.NextToken) // the length of a token is the number of preceding results
 		to := min(len(found), from+b.PageSize)
 		out["retrievalResults"] = found[min(from, len(found)):to]
 		if to < len(found) || b.AlwaysMore {

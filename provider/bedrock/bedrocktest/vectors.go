@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock"
 )
 
-// Rerank is a reranking model.
+// Rerank returns the wire of a reranking model.
 //
 // Source: AWS, Amazon Bedrock API Reference, Rerank.
 func Rerank() llmtest.RerankWire {
@@ -58,10 +58,10 @@ func Rerank() llmtest.RerankWire {
 	}
 }
 
-// EmbedTitan is Titan Text Embeddings.
+// EmbedTitan returns the wire of Titan Text Embeddings.
 //
-// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Embeddings G1 - Text" and
-// "Amazon Titan Text Embeddings V2".
+// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Embeddings G1 - Text" and "Amazon Titan
+// Text Embeddings V2".
 func EmbedTitan() llmtest.EmbedWire {
 	return llmtest.EmbedWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Embedder {
@@ -86,7 +86,7 @@ func EmbedTitan() llmtest.EmbedWire {
 	}
 }
 
-// EmbedCohere is Cohere Embed.
+// EmbedCohere returns the wire of Cohere Embed.
 //
 // Source: AWS, Amazon Bedrock User Guide, "Cohere Embed models".
 func EmbedCohere() llmtest.EmbedWire {
@@ -118,7 +118,7 @@ func EmbedCohere() llmtest.EmbedWire {
 	}
 }
 
-// failVectors is Fail without the one error that an adapter tells in a way of its own.
+// failVectors is Fail without llm.TooLong, which embedders report as a *TooLongError.
 func failVectors(f llmtest.Failure) (llmtest.Body, bool) {
 	if f.Kind == llm.TooLong {
 		return llmtest.Body{}, false

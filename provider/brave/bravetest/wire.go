@@ -1,6 +1,6 @@
-// Package bravetest is the server side of the Brave Search API, for tests.
+// Package bravetest implements the server side of the Brave Search API, for tests.
 //
-// Written from "Web Search" and "Response Headers" at
+// It is written from "Web Search" and "Response Headers" at
 // api-dashboard.search.brave.com/documentation.
 package bravetest
 
@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay/provider/brave"
 )
 
-// Search is a search of the web by Brave.
+// Search returns the wire of Brave's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
 		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
@@ -49,7 +49,7 @@ func Search() llmtest.WebWire {
 			for _, r := range found {
 				list = append(list, map[string]any{"type": "search_result", "subtype": "generic", "url": r.URL, "title": r.Title, "description": r.Snippet, "language": "en", "family_friendly": true})
 			}
-			if len(list) > 0 { // else it is left out
+			if len(list) > 0 { // otherwise it is missing
 				reply["web"] = map[string]any{"type": "search", "results": list, "family_friendly": true}
 			}
 			return llmtest.Document(0, reply)

@@ -1,6 +1,6 @@
-// Package coheretest is the server side of Cohere's API, version 2, for tests.
+// Package coheretest implements the server side of Cohere's API, version 2, for tests.
 //
-// Written from "Rerank", "Embed" and "Errors" in the API reference at docs.cohere.com.
+// It is written from "Rerank", "Embed" and "Errors" in the API reference at docs.cohere.com.
 package coheretest
 
 import (
@@ -26,7 +26,7 @@ func open(t testing.TB, s llmtest.Setup) *cohere.Provider {
 	return p
 }
 
-// Rerank is a reranker.
+// Rerank returns the wire of a reranker.
 func Rerank() llmtest.RerankWire {
 	return llmtest.RerankWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Reranker {
@@ -61,7 +61,7 @@ func Rerank() llmtest.RerankWire {
 	}
 }
 
-// Embed is a model that makes vectors.
+// Embed returns the wire of an embedding model.
 func Embed() llmtest.EmbedWire {
 	return llmtest.EmbedWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Embedder {
@@ -102,8 +102,7 @@ func Embed() llmtest.EmbedWire {
 	}
 }
 
-// errors are the statuses of errors, by kind, with words that stand before the
-// message where the status alone does not say it.
+// errors maps kinds to statuses, with a prefix of the message if the status is ambiguous.
 var errors = map[llm.ErrorKind]struct {
 	status int
 	words  string

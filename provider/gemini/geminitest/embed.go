@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/provider/gemini"
 )
 
-// Embed is a model that makes vectors.
+// Embed returns the wire of an embedding model.
 func Embed() llmtest.EmbedWire {
 	return llmtest.EmbedWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Embedder {
@@ -58,7 +58,7 @@ func Embed() llmtest.EmbedWire {
 		},
 		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
 			if f.Kind == llm.TooLong {
-				return llmtest.Body{}, false // it cuts texts
+				return llmtest.Body{}, false // the API truncates texts instead
 			}
 			return fail(f)
 		},

@@ -1,8 +1,8 @@
-// Package geminitest is the server side of the Gemini API, for tests.
+// Package geminitest implements the server side of the Gemini API, for tests.
 //
-// Written from the documentation at ai.google.dev/gemini-api/docs: "Generating
-// content" and "Embeddings" in the API reference, "Function calling", "Structured
-// outputs", "Troubleshooting guide".
+// It is written from the documentation at ai.google.dev/gemini-api/docs: "Generating content" and
+// "Embeddings" in the API reference, "Function calling", "Structured outputs", "Troubleshooting
+// guide".
 package geminitest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/assay-rag/assay/provider/gemini"
 )
 
-// Generate is a model of today's: it takes no temperature, its calls have IDs and
-// its signatures have to come back.
+// Generate returns the wire of a current model: it accepts no temperature, its calls have IDs and
+// its signatures must be sent back.
 func Generate() llmtest.Wire {
 	return wire("gemini-3.8-flash", true, llmtest.SchemaNames, llmtest.Temperature)
 }
 
-// Earlier is a model of the generation before, whose calls have no IDs.
+// Earlier returns the wire of a model of the previous generation, whose calls have no IDs.
 func Earlier() llmtest.Wire {
 	return wire("gemini-2.5-flash", false, llmtest.SchemaNames, llmtest.ToolIDs)
 }
@@ -63,7 +63,7 @@ func provider(t testing.TB, s llmtest.Setup) *gemini.Provider {
 	return p
 }
 
-// checkHeaders checks what each request has.
+// checkHeaders checks the headers of a request.
 func checkHeaders(t testing.TB, r *http.Request) {
 	if r.Header.Get("X-Goog-Api-Key") != llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary || r.URL.Query().Has("key") {
 		t.Errorf("%s %s with the headers %v", r.Method, r.URL, r.Header)
@@ -85,7 +85,7 @@ type part struct {
 	} `json:"functionResponse"`
 }
 
-// request reads a request back.
+// request decodes a request.
 func request(t testing.TB, r *http.Request, body []byte, model string) llm.Request {
 	var in struct {
 		System struct {
@@ -148,7 +148,7 @@ func request(t testing.TB, r *http.Request, body []byte, model string) llm.Reque
 	return out
 }
 
-// message reads a message back.
+// message decodes a message.
 func message(t testing.TB, role string, parts []part, signed bool) llm.Message {
 	m := llm.Message{Speaker: map[string]llm.Speaker{"user": llm.User, "model": llm.Assistant}[role]}
 	for _, p := range parts {
@@ -177,10 +177,10 @@ func message(t testing.TB, role string, parts []part, signed bool) llm.Message {
 	return m
 }
 
-// finishes are the finish reasons. There is none for calls.
+// finishes maps to the API's finish reasons. It has none for calls.
 var finishes = map[llm.Finish]string{llm.FinishStop: "STOP", llm.FinishLength: "MAX_TOKENS", llm.FinishTools: "STOP", llm.FinishRefused: "SAFETY"}
 
-// usage counts thinking apart from the rest of the output.
+// usage returns the token counts. Thinking is counted separately from the rest of the output.
 func usage(s llmtest.Script) map[string]any {
 	thoughts := s.Usage.OutputTokens / 3
 	return map[string]any{
@@ -189,7 +189,7 @@ func usage(s llmtest.Script) map[string]any {
 	}
 }
 
-// piece is a reply with some parts; finish is empty but in the last one.
+// piece returns a reply with some parts; finish is empty except in the last piece.
 func piece(s llmtest.Script, finish string, parts ...any) map[string]any {
 	c := map[string]any{"index": 0, "content": map[string]any{"role": "model", "parts": parts}}
 	if finish != "" {
@@ -230,7 +230,7 @@ func reply(s llmtest.Script, stream bool) llmtest.Body {
 	return llmtest.Body{Type: "application/json; charset=UTF-8", Parts: [][]byte{llmtest.JSON(piece(s, finishes[s.Finish], parts...))}}
 }
 
-// pieces are the events of a stream but for the last.
+// pieces returns the events of a stream except the last.
 func pieces(s llmtest.Script) [][]byte {
 	parts := [][]byte{sse(piece(s, "", map[string]any{"text": "I am thinking.", "thought": true}))}
 	for _, text := range s.Pieces {
@@ -239,11 +239,11 @@ func pieces(s llmtest.Script) [][]byte {
 	return parts
 }
 
-// errors are the statuses of errors, by kind.
+// errors maps kinds to the API's error statuses.
 var errors = map[llm.ErrorKind]struct {
 	code   int
 	status string
-	words  string // before the message: the status alone does not say it
+	words  string // prefix of the message if the status is ambiguous
 	reason string // of an ErrorInfo
 	quota  string // of a QuotaFailure
 }{
@@ -266,7 +266,7 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	return llmtest.Body{Status: e.code, Type: "application/json; charset=UTF-8", Parts: [][]byte{llmtest.JSON(failure(f))}}, true
 }
 
-// failLate is an error in place of a piece.
+// failLate returns a stream that ends in an error.
 func failLate(s llmtest.Script, f llmtest.Failure) (llmtest.Body, bool) {
 	if _, ok := errors[f.Kind]; !ok {
 		return llmtest.Body{}, false

@@ -1,6 +1,6 @@
-// Package batch has what embedders and rerankers over HTTP share: texts go out in
-// requests of a bounded size, each request is metered, and the rows of a reply are
-// put in the order of the texts or refused.
+// Package batch contains the common parts of embedders and rerankers over HTTP. Requests have a
+// bounded size and are metered, and the rows of a reply are validated and put into the order of the
+// texts.
 package batch
 
 import (
@@ -16,51 +16,51 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// maxBytes is how much text a request holds at most where an Embedder does not say.
-// Services bound the tokens of a request; the least known bound, Gemini's, is 20,000.
+// maxBytes is the default size limit of a request's texts. Services limit the tokens of a request;
+// the lowest known limit, Gemini's, is 20,000.
 const maxBytes = 48 << 10
 
-// A Limit is what is known of how long a text may be.
+// A Limit is the known limit on the length of a text.
 type Limit struct {
-	Tokens int // of one text, or of a query and a text together; 0: only the service knows
+	Tokens int // of one text, or of query and text together; 0: unknown
 
-	// Cuts says that the service cuts a text that is longer instead of refusing it. It
-	// is never asked to then: texts are measured before, by a cautious estimate.
+	// Cuts reports that the service truncates longer texts instead of rejecting them. Such texts
+	// are never sent: they are detected beforehand by a cautious estimate.
 	Cuts bool
 }
 
 // An Embedder is an llm.Embedder over a service.
 type Embedder struct {
-	Client *wire.Client // whose Name is that of the embedding space
-	Most   int          // texts of a request, at least 1
-	Bytes  int          // of a request's texts, unless a single one is longer; 0: 48 KiB
+	Client *wire.Client // its Name is that of the embedding space
+	Most   int          // largest number of texts in a request, at least 1
+	Bytes  int          // largest size of a request's texts, except a single one; 0: 48 KiB
 	Limit  Limit
 
-	Dimensions int // that the vectors have to have; 0: as the service makes them
+	Dimensions int // required dimensions; 0: any
 
-	// Prefix is put before a text, for services that know what it is for by that; nil:
-	// nothing.
+	// Prefix returns the prefix of a text, for services that distinguish purposes by prefix. It may
+	// be nil.
 	Prefix func(p llm.Purpose) string
 
-	// Fetch makes one request. It returns the rows of the reply as they are, and the
-	// tokens that the service counted; 0: it does not say.
+	// Fetch makes one request. It returns the unchecked rows of the reply and the tokens counted by
+	// the service, or 0 if it does not report them.
 	Fetch func(ctx context.Context, p llm.Purpose, texts []string) (rows []Row, tokens int, err error)
 }
 
-// A Row is what a reply says of one text.
+// A Row is the result for one text in a reply.
 type Row struct {
-	Index  *int // of the text in the request; nil: the reply does not say
+	Index  *int // of the text in the request; nil if the reply has none
 	Values Values
 }
 
 // Model implements llm.Embedder.
 func (e *Embedder) Model() string { return e.Client.Name }
 
-// Facts implements llm.Described: nothing but that the model is not in this process.
+// Facts implements llm.Described. It reports only that the model is a service.
 func (e *Embedder) Facts() llm.Facts { return llm.Facts{} }
 
-// Counting returns e as an embedder that counts tokens, by an estimate, where its
-// limit is known and its service would cut what is longer.
+// Counting returns e as an embedder that also counts tokens, by an estimate, if its limit is known
+// and its service truncates longer texts. Otherwise it returns e.
 func (e *Embedder) Counting() llm.Embedder {
 	if e.Limit.Cuts && e.Limit.Tokens > 0 {
 		return counting{e}
@@ -106,7 +106,7 @@ func (e *Embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]
 	return vectors, nil
 }
 
-// next returns how many texts, from a given one on, go into the next request. The
+// next returns the number of texts, starting at index from, that fit into the next request. The
 // error is about the text after these.
 func (e *Embedder) next(texts []string, from int) (int, error) {
 	size := 0
@@ -121,9 +121,8 @@ func (e *Embedder) next(texts []string, from int) (int, error) {
 	return len(texts) - from, nil
 }
 
-// some embeds texts by one request. Where the service finds one of them too long, or
-// all of them together, it halves them until it is known which; from is the place of
-// the first one in the call.
+// some embeds texts in one request. If the service rejects it as too long, some halves the texts
+// until the one that is too long is identified. from is the index of the first text in the call.
 func (e *Embedder) some(ctx context.Context, p llm.Purpose, texts []string, from int) ([]llm.Vector, error) {
 	made, err := e.request(ctx, p, texts)
 	if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != llm.TooLong {
@@ -149,7 +148,7 @@ func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) (
 			input[i] = e.Prefix(p)
 		}
 		if input[i] += text; input[i] == "" {
-			input[i] = " " // services refuse an empty text
+			input[i] = " " // services reject an empty text
 		}
 		estimate += e.tokens(text)
 	}
@@ -171,7 +170,7 @@ func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) (
 	return vectors, nil
 }
 
-// metered makes one request, if there is room for it, and reports what it has spent.
+// metered makes one request if there is room for it, and reports its usage.
 func metered(ctx context.Context, c *wire.Client, estimate int, request func() (tokens int, err error)) error {
 	if err := llm.Room(ctx, assay.Usage{Calls: 1, InputTokens: estimate}); err != nil {
 		return fmt.Errorf("ask %s: %w", c.Name, err)
@@ -181,7 +180,7 @@ func metered(ctx context.Context, c *wire.Client, estimate int, request func() (
 	failed, ok := errors.AsType[*llm.Error](err)
 	switch {
 	case ok && failed.Kind == llm.Unreachable:
-		used = assay.Usage{} // nobody has done anything
+		used = assay.Usage{} // no request was made
 	case err == nil && tokens <= 0:
 		used.InputTokens = estimate
 	}
@@ -194,19 +193,19 @@ type Reranker struct {
 	Client *wire.Client
 	Limit  Limit
 
-	// Fetch makes one request. It returns the scores of the reply as they are, and the
-	// tokens that the service counted; 0: it does not say.
+	// Fetch makes one request. It returns the unchecked scores of the reply and the tokens counted
+	// by the service, or 0 if it does not report them.
 	Fetch func(ctx context.Context, query string, texts []string) (scores []Score, tokens int, err error)
 }
 
 // Model implements llm.Reranker.
 func (r *Reranker) Model() string { return r.Client.Name }
 
-// Facts implements llm.Described: nothing but that the model is not in this process.
+// Facts implements llm.Described. It reports only that the model is a service.
 func (r *Reranker) Facts() llm.Facts { return llm.Facts{} }
 
-// Rerank implements llm.Reranker. All texts go into one request, since scores can be
-// compared within one only.
+// Rerank implements llm.Reranker. It sends all texts in one request, since scores are comparable
+// only within one.
 func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -232,7 +231,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 		return tokens, err
 	})
 	if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == llm.TooLong {
-		// The service does not say which one; the longest is too long in any case.
+		// The service does not report which text it is. If any is too long, the longest is.
 		n := beside + tokencount.Estimate(texts[longest])
 		return nil, &llm.TooLongError{Model: r.Model(), Text: longest, Tokens: max(n, r.Limit.Tokens+1), Limit: r.Limit.Tokens}
 	}
@@ -246,13 +245,13 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	return out, nil
 }
 
-// A Score is what a reply says of one text.
+// A Score is the score of one text in a reply.
 type Score struct {
 	Index *int     `json:"index"`
 	Value *float64 `json:"relevance_score"`
 }
 
-// Scores returns one score per text, in the order of n texts.
+// Scores returns the scores in the order of the n texts, one per text.
 func Scores(n int, scores []Score) ([]float64, error) {
 	if len(scores) != n {
 		return nil, fmt.Errorf("%d scores for %d texts", len(scores), n)
@@ -270,7 +269,7 @@ func Scores(n int, scores []Score) ([]float64, error) {
 	return out, nil
 }
 
-// place checks that an index is one of a text that none was of before.
+// place checks that an index is valid and not yet seen, and marks it as seen.
 func place(index *int, seen []bool) error {
 	switch {
 	case index == nil:
@@ -284,9 +283,8 @@ func place(index *int, seen []bool) error {
 	return nil
 }
 
-// SaysTooLong reports whether the words of a service that has refused a request are
-// that a text is too long: those of Cohere, Jina, llama.cpp, TEI and vLLM are, in lower
-// case.
+// SaysTooLong reports whether an error message, in lower case, means that a text is too long. It
+// recognises the messages of Cohere, Jina, llama.cpp, TEI and vLLM.
 func SaysTooLong(message string) bool {
 	if strings.Contains(message, "too large to process") || strings.Contains(message, "too long") {
 		return true

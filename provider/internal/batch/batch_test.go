@@ -70,8 +70,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// A service says TooLong of a batch in which some text has an x; what it is asked is
-// kept.
+// A service rejects a batch with a text that contains an x as too long. It records its requests.
 type service struct{ asked [][]string }
 
 func (s *service) embedder(l Limit) *Embedder {
@@ -89,8 +88,8 @@ func (s *service) embedder(l Limit) *Embedder {
 	}}
 }
 
-// Of a batch that a service refuses, all texts before the one that is too long get
-// their vectors, and it is named.
+// TestTooLongIsFound checks that all texts before one that is too long get their vectors, and that
+// the error has its index.
 func TestTooLongIsFound(t *testing.T) {
 	for bad := range 10 {
 		s := new(service)
@@ -107,7 +106,7 @@ func TestTooLongIsFound(t *testing.T) {
 	}
 }
 
-// A service that cuts is not asked about a text that is too long.
+// TestCutsAreNotAskedFor checks that a text that the service would truncate is not sent.
 func TestCutsAreNotAskedFor(t *testing.T) {
 	s := new(service)
 	e := s.embedder(Limit{Tokens: 12, Cuts: true})
@@ -125,7 +124,7 @@ func TestCutsAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// Vectors of other dimensions than the embedder's are refused.
+// TestDimensions checks that vectors of other dimensions are rejected.
 func TestDimensions(t *testing.T) {
 	for dimensions, want := range map[int]int{0: 2, 2: 2, 3: 0} {
 		e := new(service).embedder(Limit{})
@@ -150,7 +149,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Each request is metered, and none is made that there is no room for.
+// TestMetered checks that each request is metered, and that none is made without room in the
+// budget.
 func TestMetered(t *testing.T) {
 	s := new(service)
 	meter := llm.NewMeter(assay.Usage{Calls: 2})
@@ -198,7 +198,7 @@ func TestRerankTooLong(t *testing.T) {
 	}
 }
 
-// The words are those of the services' own sources and documentation.
+// TestSaysTooLong checks messages from the services' own sources and documentation.
 func TestSaysTooLong(t *testing.T) {
 	for message, want := range map[string]bool{
 		"input (600 tokens) is too large to process. increase the physical batch size (current batch size: 512)": true, // llama.cpp

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzVectors: whatever rows a reply has, what comes of them is one finite vector of
-// unit length per text, or an error.
+// FuzzVectors checks that any rows result in one finite vector of unit length per text, or an
+// error.
 func FuzzVectors(f *testing.F) {
 	f.Add(`[{"Values":[3,4]},{"Values":[1e-300,0]}]`)
 	f.Add(`[{"Index":1,"Values":[3,4]},{"Index":0,"Values":[1e300,0]}]`)
@@ -33,8 +33,7 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// FuzzScores: whatever scores a reply has, what comes of them is one finite number per
-// text, or an error.
+// FuzzScores checks that any scores result in one finite number per text, or an error.
 func FuzzScores(f *testing.F) {
 	f.Add(`[{"index":1,"relevance_score":-8.1},{"index":0,"relevance_score":1e308}]`)
 	f.Add(`[{"index":0,"relevance_score":null},{"index":0}]`)

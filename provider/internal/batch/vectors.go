@@ -10,11 +10,11 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Values are the numbers of a vector as JSON has them, all of them there.
+// Values are the numbers of a vector, decoded from JSON without null.
 type Values []float64
 
-// UnmarshalJSON implements json.Unmarshaler: null, which stands for 0 elsewhere, is
-// refused.
+// UnmarshalJSON implements json.Unmarshaler. It rejects null, which encoding/json would decode as
+// 0.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	if bytes.Contains(data, []byte("null")) {
 		return errors.New("a vector with null in it")
@@ -22,8 +22,8 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]float64)(v))
 }
 
-// Vectors returns one vector per text, in the order of n texts, at unit length. Rows
-// without an index have to stand in that order, all of them.
+// Vectors returns the vectors in the order of the n texts, one per text, at unit length. Rows
+// without an index must be in that order and complete.
 func Vectors(n int, rows []Row) ([]llm.Vector, error) {
 	if len(rows) != n {
 		return nil, fmt.Errorf("%d vectors for %d texts", len(rows), n)

@@ -1,6 +1,5 @@
-// Package results makes what services say that the web holds into what the vocabulary
-// calls results: no address but the web's, none twice, and text without anything in it
-// that is not seen.
+// Package results converts the results of web search services to assay's. It drops addresses other
+// than the web's and duplicates, and removes invisible characters from text.
 package results
 
 import (
@@ -15,20 +14,19 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A Raw result is as a service has sent it.
+// A Raw is a result as sent by a service.
 type Raw struct{ URL, Title, Text string }
 
-// What is kept of a result, in bytes. More is cut, and ends in an ellipsis.
+// The size limits of a result, in bytes. Longer titles and texts are truncated with an ellipsis.
 const (
 	maxURL   = 2048
 	maxTitle = 300
 	maxText  = 4000
 )
 
-// Clean returns the first n results that can be used, in their order. Those whose
-// address is none of HTTP, or has a user in it, are left out, as are those without one
-// and those of a page that is there already. Where none of several results has any
-// address, the reply is not of the format.
+// Clean returns the first n usable results, in order. It drops results without an HTTP address,
+// with a user in it, and of a page that is already included. If none of several results has any
+// address, the reply is invalid.
 func Clean(c *wire.Client, raw []Raw, n int) ([]assay.WebResult, error) {
 	out := []assay.WebResult{}
 	seen := map[string]bool{}
@@ -46,7 +44,7 @@ func Clean(c *wire.Client, raw []Raw, n int) ([]assay.WebResult, error) {
 	return out, nil
 }
 
-// usable returns the address of a page on the web, without what names a place in it.
+// usable returns a web address without its fragment, and reports whether it is valid.
 func usable(address string) (string, bool) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
@@ -57,7 +55,7 @@ func usable(address string) (string, bool) {
 	return u.String(), true
 }
 
-// plain returns text on one line, with the characters that entities stand for.
+// plain returns text on one line, with its entities decoded.
 func plain(text string, most int) string {
 	text = visible.Line(html.UnescapeString(text))
 	if len(text) <= most {

@@ -1,8 +1,8 @@
-// Package schema fits JSON schemas to what a provider takes of them, and puts them in
-// words for one that takes none.
+// Package schema adapts JSON schemas to the subset that a provider supports, and describes them in
+// words for models without schema support.
 //
-// Members keep their order: models write the members of an object in the order in
-// which its schema names them.
+// It keeps the order of members, because models generate the members of an object in the order of
+// its schema.
 package schema
 
 import (
@@ -17,25 +17,24 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Dialect is what of JSON schema a provider takes.
+// A Dialect is the subset of JSON schema that a provider supports.
 type Dialect struct {
-	// Keep reports whether the provider takes a keyword with this value. A keyword
-	// that it does not take is told to the model instead, in the description.
+	// Keep reports whether the provider supports a keyword with this value. Unsupported keywords
+	// are moved to the description, as information for the model.
 	Keep func(keyword string, value json.RawMessage) bool
 
-	// Rename maps keywords to others that the provider takes in their place.
+	// Rename maps keywords to equivalents that the provider supports.
 	Rename map[string]string
 
-	// Closed says that objects which name their members have to say that there are no
-	// others.
+	// Closed requires objects with named members to forbid additional ones.
 	Closed bool
 }
 
-// maxDepth is how deep a schema may nest: deeper ones are no provider's, and could
-// only be meant to exhaust somebody's stack.
+// maxDepth is the deepest nesting of a schema. No provider supports deeper ones, and they could
+// exhaust the stack.
 const maxDepth = 64
 
-// Fit returns what d takes of a schema.
+// Fit returns the part of a schema that d supports.
 func Fit(schema json.RawMessage, d Dialect) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber()
@@ -49,17 +48,17 @@ func Fit(schema json.RawMessage, d Dialect) (json.RawMessage, error) {
 	return encode(d.fit(v)), nil
 }
 
-// InWords asks for a reply that follows a schema.
+// InWords returns an instruction to reply with JSON that follows a schema.
 func InWords(s llm.Schema) string {
 	return "Reply with JSON alone, with no other text before or after it. It has to follow this JSON schema:\n" + string(s.Schema)
 }
 
-// An object is a JSON object whose members keep their order.
+// An object is a JSON object with ordered members.
 type object []member
 
 type member struct {
 	key   string
-	value any // object, []any, or what encoding/json makes of the others
+	value any // object, []any, or a value decoded by encoding/json
 }
 
 func decode(dec *json.Decoder, depth int) (any, error) {
@@ -132,13 +131,13 @@ func write(b *bytes.Buffer, v any) {
 			write(b, item)
 		}
 		b.WriteByte(']')
-	default: // a token of a decoder: it can be encoded
+	default: // a decoder's token: it can be encoded
 		raw, _ := json.Marshal(v)
 		b.Write(raw)
 	}
 }
 
-// fit returns what d takes of one schema, which may be true or false.
+// fit returns the part of a subschema that d supports. A subschema may be true or false.
 func (d Dialect) fit(v any) any {
 	o, ok := v.(object)
 	if !ok {
@@ -163,7 +162,7 @@ func (d Dialect) fit(v any) any {
 		}
 		m.value = d.fitIn(m.key, m.value)
 		if closed && m.key == "additionalProperties" {
-			continue // it is said below
+			continue // set below
 		}
 		if m.key == "description" {
 			description = len(kept)
@@ -184,7 +183,7 @@ func (d Dialect) fit(v any) any {
 	return kept
 }
 
-// fitIn fits the schemas that are the value of a keyword.
+// fitIn fits the subschemas in the value of a keyword.
 func (d Dialect) fitIn(keyword string, value any) any {
 	switch keyword {
 	case "properties", "$defs", "definitions":

@@ -1,21 +1,20 @@
-// Package tokencount estimates how many tokens a text has for a model whose vocabulary
-// is not here.
+// Package tokencount estimates the number of tokens of a text for models whose vocabulary is not
+// available.
 package tokencount
 
 import "unicode"
 
-// special are those that an encoder adds to a text itself.
+// special is the number of tokens that an encoder adds to a text.
 const special = 2
 
-// Estimate returns at least as many tokens as the vocabularies of embedding models
-// commonly make of a text: byte-pair ones such as OpenAI's, WordPiece and
-// SentencePiece. Prose comes out at about half more than it has.
+// Estimate returns an upper estimate of the number of tokens of a text for common vocabularies of
+// embedding models: byte-pair ones such as OpenAI's, WordPiece and SentencePiece. For prose it is
+// about half above the actual number.
 //
-// A word has a token for three letters, a long one (in English, a rare one) one
-// more, one of small and capital letters or digits
-// mixed (an identifier, a key) one for each letter, and each digit, sign and symbol
-// is one. A letter beyond ASCII is one, from U+0800 on two, and outside of Han, kana
-// and hangul three, the bytes that it has.
+// A word counts one token per three letters, and one more if it is long, which in English means
+// rare. One that mixes small and capital letters (an identifier, a key) counts one per letter. Each
+// digit, punctuation mark and symbol counts one. A letter beyond ASCII counts one, from U+0800 on
+// two, and outside Han, kana and hangul three, its number of bytes.
 func Estimate(text string) int {
 	n := special
 	word := letters{}
@@ -41,7 +40,7 @@ func Estimate(text string) int {
 	return n + word.tokens()
 }
 
-// Letters are those of one word.
+// letters counts the letters of one word.
 type letters struct {
 	all, inner int // inner: capital letters after a small one
 	small      bool

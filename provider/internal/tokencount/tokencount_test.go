@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/provider/internal/tokencount"
 )
 
-// Texts that have many tokens for their length, with how many the vocabularies of
-// OpenAI, Google and BERT make of them at least.
+// TestEstimate checks texts with many tokens for their length against lower bounds from the
+// vocabularies of OpenAI, Google and BERT.
 func TestEstimate(t *testing.T) {
 	for text, least := range map[string]int{
 		"": 0, "a": 1, "1234567890": 10, "2026-11-20T14:13:00Z": 19, "{}[]();:": 8, "漢字漢字": 4, "😀😀": 2,
@@ -26,9 +26,9 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// The estimate is cautious: of all passages of the shared corpora, next to none has
-// more tokens by BERT's vocabulary, which makes more of them than larger ones do; and
-// prose does not come out at more than twice of what it has.
+// TestEstimateOfPassages checks that the estimate is cautious: almost no passage of the shared
+// corpora has more tokens with BERT's vocabulary, which yields more than larger vocabularies do. It
+// also checks that the estimate for prose is at most twice the actual number.
 func TestEstimateOfPassages(t *testing.T) {
 	dir := os.Getenv("ASSAY_TESTDATA")
 	if dir == "" {
@@ -58,7 +58,7 @@ func TestEstimateOfPassages(t *testing.T) {
 	}
 }
 
-// sample returns passages of 1,500 bytes from some documents of a corpus.
+// sample returns passages of 1,500 bytes from documents of a corpus.
 func sample(t *testing.T, file string) []string {
 	f, err := os.Open(file)
 	if err != nil {

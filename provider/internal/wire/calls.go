@@ -7,9 +7,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Distinct gives each call an ID that no other of the reply has: the service's own
-// where it has one, made up where it has none or the same one twice. It returns
-// calls, changed.
+// Distinct ensures that each call has a unique ID. It keeps the service's IDs, and generates one
+// for a call whose ID is missing or a duplicate. It modifies and returns calls.
 func Distinct(calls []llm.ToolCall) []llm.ToolCall {
 	taken, next := map[string]bool{"": true}, 1
 	for i := range calls {
@@ -22,8 +21,8 @@ func Distinct(calls []llm.ToolCall) []llm.ToolCall {
 	return calls
 }
 
-// Calls returns the calls of a reply as a Response has them: with distinct IDs,
-// without the client's credentials, and as UTF-8.
+// Calls returns the calls of a reply as a Response requires them: with distinct IDs, without the
+// client's credentials, and as valid UTF-8.
 func (c *Client) Calls(calls []llm.ToolCall) []llm.ToolCall {
 	for i := range calls {
 		for _, text := range []*string{&calls[i].ID, &calls[i].Name, &calls[i].Arguments, &calls[i].Opaque} {

@@ -31,7 +31,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// However a service chooses its IDs, making up others does not take long.
+// TestDistinctOfMany checks that generating IDs is fast for any IDs of the service.
 func TestDistinctOfMany(t *testing.T) {
 	const n = 200_000
 	calls := make([]llm.ToolCall, 2*n)

@@ -1,10 +1,9 @@
-// Package wire is how providers speak HTTP: requests and replies in JSON, replies as
-// streams of server-sent events, and failures as *llm.Error of the right kind.
+// Package wire implements HTTP for providers: requests and replies in JSON, replies as streams of
+// server-sent events, and failures as *llm.Error of the right kind.
 //
-// It trusts no server. A reply is read up to a limit, a server that falls silent is
-// left, a redirect is refused since a credential must not follow it, and text of a
-// server gets into an error only redacted. It makes one attempt per call: trying
-// again is package resilient's.
+// It does not trust servers. It limits the size of a reply, abandons a server that stalls, rejects
+// redirects, which must not receive a credential, and redacts server text in errors. It makes one
+// attempt per call; package resilient retries.
 package wire
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A Secret is a credential that does not show itself.
+// A Secret is a credential that is hidden when printed.
 type Secret = secret.Secret
 
 // NewSecret returns text as a Secret.
@@ -42,39 +41,39 @@ const (
 	DefaultMaxBytes = 8 << 20
 )
 
-// maxErrorBytes is how much is read of a reply that is an error.
+// maxErrorBytes is the number of bytes read of an error reply.
 const maxErrorBytes = 64 << 10
 
-// A Client makes calls to one service. It is a value: a provider copies it for each
-// model and sets Name. All but Name may be left out.
+// A Client makes calls to one service. It is a value: a provider copies it for each model and sets
+// Name. All fields but Name are optional.
 type Client struct {
-	Name    string                // whom errors speak of, as llm.Error.Model
-	HTTP    *http.Client          // nil: one with net/http's defaults
-	Header  func(r *http.Request) // sets what the service wants of headers, credentials too
-	Secrets []Secret              // what no error may hold
+	Name    string                // the model's name in errors, as in llm.Error.Model
+	HTTP    *http.Client          // nil: net/http's defaults
+	Header  func(r *http.Request) // sets the headers of the service, including credentials
+	Secrets []Secret              // removed from errors and replies
 
-	Idle     time.Duration // how long a reply that has begun may be silent; 0: DefaultIdle
-	First    time.Duration // how long until a reply begins; 0: DefaultFirst
-	MaxBytes int64         // of a reply; 0: DefaultMaxBytes
+	Idle     time.Duration // longest silence within a reply; 0: DefaultIdle
+	First    time.Duration // longest wait for the start of a reply; 0: DefaultFirst
+	MaxBytes int64         // largest reply; 0: DefaultMaxBytes
 
-	// Explain reads the body of a reply whose status is not 2xx. What it leaves out
-	// is filled in from status and headers. nil: nothing is known of the body.
+	// Explain parses the body of a reply whose status is not 2xx. Zero fields of the Fault are
+	// filled in from status and headers. It may be nil.
 	Explain func(status int, header http.Header, body []byte) Fault
 }
 
-// A Fault is what a service says about a failure.
+// A Fault is a service's description of a failure.
 type Fault struct {
-	Kind       llm.ErrorKind // empty: as the status says
+	Kind       llm.ErrorKind // empty: derived from the status
 	Message    string        // empty: Message of the body
-	RetryAfter time.Duration // 0: as the headers say
+	RetryAfter time.Duration // 0: from the headers
 }
 
-// errSilent ends a call whose server has sent nothing for too long.
+// errSilent ends a call whose server has stalled.
 var errSilent = errors.New("no reply for too long")
 
-// JSON calls url with in as JSON, or without a body when in is nil, and decodes the
-// reply into out; a nil out is not decoded. An error is an *llm.Error with one call
-// as its usage, or the context's wrapped when that has ended.
+// JSON calls url with in as JSON, or without a body if in is nil, and decodes the reply into out,
+// unless out is nil. An error is an *llm.Error with a usage of one call, or wraps the context's
+// error if the context has ended.
 func (c *Client) JSON(ctx context.Context, method, url string, in, out any) error {
 	return c.call(ctx, method, url, in, "application/json", func(r *reply) error {
 		body, err := io.ReadAll(r)
@@ -88,9 +87,8 @@ func (c *Client) JSON(ctx context.Context, method, url string, in, out any) erro
 	})
 }
 
-// Decode decodes a whole JSON text of a reply into out. One that stops in the middle
-// is an *llm.Error of the kind BrokeOff, one that is no JSON, or other JSON, of the
-// kind BadReply.
+// Decode decodes the complete JSON of a reply into out. Truncated JSON is an *llm.Error of kind
+// BrokeOff. Invalid or unexpected JSON is one of kind BadReply.
 func (c *Client) Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok && endsEarly(body) {
@@ -99,8 +97,8 @@ func (c *Client) Decode(body []byte, out any) error {
 	return c.notJSON(err, body)
 }
 
-// DecodeEvent decodes the data of an event into out. The event has had its end, so
-// that what stops in the middle is of the kind BadReply too.
+// DecodeEvent decodes the data of an event into out. Since the event is complete, truncated JSON is
+// also of kind BadReply.
 func (c *Client) DecodeEvent(data []byte, out any) error {
 	return c.notJSON(json.Unmarshal(data, out), data)
 }
@@ -112,7 +110,7 @@ func (c *Client) notJSON(err error, body []byte) error {
 	return c.Fail(llm.BadReply, "the reply is not the JSON expected (%v): %s", err, body)
 }
 
-// endsEarly reports whether body is the beginning of a JSON text.
+// endsEarly reports whether body is truncated JSON.
 func endsEarly(body []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(body))
 	for {
@@ -122,14 +120,14 @@ func endsEarly(body []byte) bool {
 	}
 }
 
-// Fail returns an error of the given kind about this call, of which one call was
-// made. Its message holds no credential.
+// Fail returns an error of the given kind with a usage of one call. Its message contains no
+// credential.
 func (c *Client) Fail(kind llm.ErrorKind, format string, args ...any) *llm.Error {
 	return &llm.Error{Model: c.Name, Kind: kind, Message: Redact(fmt.Sprintf(format, args...), c.Secrets...), Usage: assay.Usage{Calls: 1}}
 }
 
-// call makes the request and has read read the reply, if it is none of a failure.
-// Nothing of the call is left when it returns.
+// call makes the request and calls read for a successful reply. When it returns, no goroutine or
+// connection of the call is left in use.
 func (c *Client) call(ctx context.Context, method, url string, in any, accept string, read func(*reply) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -176,15 +174,14 @@ func (c *Client) request(ctx context.Context, method, url string, in any) (*http
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "assay")
-	// Local servers close connections that they say they keep: llama.cpp's ends every
-	// one on which it has streamed. A new one costs nothing there, and a request on one
-	// that is being closed would have to be made again, which nobody can tell from
-	// making it twice.
+	// Local servers close connections that they announce as kept: llama.cpp closes every one on
+	// which it has streamed. A new connection is cheap there. A request on a connection that is
+	// being closed would have to be repeated, which cannot be distinguished from making it twice.
 	req.Close = req.URL.Scheme == "http"
 	return req, nil
 }
 
-// client returns the HTTP client to use, which follows no redirect.
+// client returns the HTTP client, which does not follow redirects.
 func (c *Client) client() *http.Client {
 	var h http.Client
 	if c.HTTP != nil {
@@ -194,7 +191,7 @@ func (c *Client) client() *http.Client {
 	return &h
 }
 
-// unreachable returns the error of a request that got no reply.
+// unreachable returns the error of a request without a reply.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ended := c.ended(ctx); ended != nil {
 		return ended
@@ -210,7 +207,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	return c.Fail(kind, "%v", err)
 }
 
-// broken returns the error of a reply that could not be read to its end.
+// broken returns the error of a reply that could not be read completely.
 func (c *Client) broken(ctx context.Context, err error) error {
 	if ended := c.ended(ctx); ended != nil {
 		return ended
@@ -224,8 +221,8 @@ func (c *Client) broken(ctx context.Context, err error) error {
 	return c.Fail(llm.BrokeOff, "%v", err)
 }
 
-// ended returns the error of a call whose context has: the caller's, or that of a
-// server that fell silent. It is nil when the context lives.
+// ended returns the error of a call whose context has ended: the caller's error, or that of a
+// stalled server. It is nil if the context has not ended.
 func (c *Client) ended(ctx context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -237,18 +234,17 @@ func (c *Client) ended(ctx context.Context) error {
 	}
 }
 
-// A reply is the body of a reply, read up to a limit by somebody who waits only so
-// long for each piece.
+// A reply is the body of a reply with a size limit and an idle timeout.
 type reply struct {
 	ctx    context.Context
 	body   io.Reader
 	header http.Header
 	timer  *time.Timer
 	idle   time.Duration
-	left   int64 // bytes that may still be read
+	left   int64 // bytes left to read
 }
 
-// A tooLargeError says that a reply is over its limit.
+// A tooLargeError reports a reply over its size limit.
 type tooLargeError struct{}
 
 func (*tooLargeError) Error() string { return "the reply is larger than a reply may be" }

@@ -34,14 +34,14 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// hasty is a client that is not patient.
+// hasty returns a client with short timeouts.
 func hasty() *wire.Client {
 	c := client()
 	c.Idle, c.First = 200*time.Millisecond, 200*time.Millisecond
 	return c
 }
 
-// client is one that waits for a slow machine.
+// client returns a client with timeouts long enough for a slow machine.
 func client() *wire.Client {
 	return &wire.Client{
 		Name: "test/model", Secrets: []wire.Secret{wire.NewSecret(key)}, Idle: 20 * time.Second, First: 20 * time.Second, MaxBytes: 1 << 16,
@@ -49,7 +49,7 @@ func client() *wire.Client {
 	}
 }
 
-// checkKind checks that err is an *llm.Error of a kind which tells no secret.
+// checkKind checks that err is an *llm.Error of the given kind without a secret.
 func checkKind(t *testing.T, err error, kind llm.ErrorKind) *llm.Error {
 	t.Helper()
 	e, ok := errors.AsType[*llm.Error](err)
@@ -88,7 +88,7 @@ func TestJSON(t *testing.T) {
 	checkKind(t, client().JSON(t.Context(), http.MethodPost, "gopher://x?key="+key, nil, &out), llm.Unreachable)
 }
 
-// What goes wrong with a reply whose status is that of success.
+// TestBadReplies checks bad replies with a successful status.
 func TestBadReplies(t *testing.T) {
 	send := func(parts ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +106,7 @@ func TestBadReplies(t *testing.T) {
 		name   string
 		reply  http.HandlerFunc
 		json   llm.ErrorKind
-		stream llm.ErrorKind // empty: it ends
+		stream llm.ErrorKind // empty: it ends normally
 	}{
 		{"nothing", send(""), llm.BrokeOff, ""},
 		{"no JSON", send("<html>" + key), llm.BadReply, ""},
@@ -136,7 +136,7 @@ func TestBadReplies(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body) // so that the server sees the client leave
+				io.Copy(io.Discard, r.Body) // lets the server notice a disconnecting client
 				w.Header().Set("Content-Type", "text/event-stream")
 				test.reply(w, r)
 			})
@@ -177,7 +177,7 @@ func TestBadReplies(t *testing.T) {
 	})
 }
 
-// When the caller's context has ended, that is the error.
+// TestContext checks that the error is that of the caller's context if it has ended.
 func TestContext(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -209,8 +209,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// That holds too while an error is being read. A server that falls silent in one has
-// said what is wrong.
+// TestContextInAnError checks the same while an error reply is being read. If the server stalls in
+// one, the part received is used.
 func TestContextInAnError(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -276,8 +276,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A wrong base URL leads to a web page more often than to an error: it is named, and not
-// asked for again.
+// TestWebPage checks that a web page in reply, the usual result of a wrong base URL, is reported as
+// such and not retried.
 func TestWebPage(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>Welcome</html>") })
 	err := client().Stream(t.Context(), url, 1, func(string, []byte) error { return nil })
@@ -287,7 +287,8 @@ func TestWebPage(t *testing.T) {
 	}
 }
 
-// After its end a stream is not waited for, whatever it goes on sending.
+// TestStreamThatGoesOn checks that a stream is not read after the reply's end, even if it
+// continues.
 func TestStreamThatGoesOn(t *testing.T) {
 	left := make(chan bool)
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -306,7 +307,7 @@ func TestStreamThatGoesOn(t *testing.T) {
 	<-left
 }
 
-// A redirect is not followed: a credential must not be.
+// TestRedirects checks that redirects are not followed, since they would receive a credential.
 func TestRedirects(t *testing.T) {
 	var others atomic.Int32
 	other := serve(t, func(http.ResponseWriter, *http.Request) { others.Add(1) })
@@ -321,8 +322,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Servers that close connections which they say they keep fail no call, and no call
-// is made twice for it.
+// TestConnectionsThatAreClosed checks that servers that close connections they announced as kept
+// cause neither failed nor repeated calls.
 func TestConnectionsThatAreClosed(t *testing.T) {
 	var calls atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -423,13 +424,13 @@ func TestScrub(t *testing.T) {
 	if got := c.Scrub("ollama says " + key + "!"); got != "ollama says [secret]!" {
 		t.Errorf("%q", got)
 	}
-	// A scrubbed text is as much JSON as it was before.
+	// Scrubbing keeps JSON valid.
 	if got := c.Scrub(`{"a":"` + key + `"}`); !json.Valid([]byte(got)) {
 		t.Errorf("%s", got)
 	}
 }
 
-// What users configure of a service makes a client of it.
+// TestEndpoint checks that an Endpoint's configuration applies to its client.
 func TestEndpoint(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, r.Header.Get("X-Key")+" "+r.Header.Get("X-Team"), 400)

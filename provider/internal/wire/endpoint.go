@@ -10,12 +10,12 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An Endpoint is what users say about a service over HTTP.
+// An Endpoint is the user's configuration of a service over HTTP.
 type Endpoint struct {
 	Name    string
 	BaseURL string
 	Key     Secret
-	Headers map[string]string // sent with each request; their values are taken for credentials
+	Headers map[string]string // sent with each request; values are treated as credentials
 
 	HTTP     *http.Client
 	First    time.Duration
@@ -23,9 +23,9 @@ type Endpoint struct {
 	MaxBytes int64
 }
 
-// Client returns a client of the service, whose key goes into the given header, after
-// a prefix ("Bearer "), and the service's address without a slash at its end. An
-// address that is none is assay.ErrInvalid.
+// Client returns a client of the service and the service's base URL without trailing slashes. The
+// key is sent in the given header, after a prefix such as "Bearer ". An invalid address is
+// assay.ErrInvalid.
 func (e Endpoint) Client(header, prefix string) (Client, string, error) {
 	base := strings.TrimRight(e.BaseURL, "/")
 	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

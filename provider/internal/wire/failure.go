@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxRetryAfter is the longest wait that is passed on; more is a mistake, or as good
-// as for ever.
+// maxRetryAfter is the longest wait that is passed on. A longer one is a mistake or as good as
+// infinite.
 const maxRetryAfter = 24 * time.Hour
 
 // refused returns the error of a reply whose status is not 2xx.
@@ -43,8 +43,7 @@ func (c *Client) refused(r *reply, res *http.Response) error {
 	return e
 }
 
-// KindOf returns what kind of failure an HTTP status is where the service says
-// nothing more.
+// KindOf returns the default kind for an HTTP status.
 func KindOf(status int) llm.ErrorKind {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -68,8 +67,8 @@ func KindOf(status int) llm.ErrorKind {
 	return llm.BadRequest
 }
 
-// RetryAfter returns how long the headers of a reply ask to wait, at most a day; 0:
-// they do not say. Of a date the reply's own Date is subtracted, else now.
+// RetryAfter returns the wait that the headers of a reply request, at most a day, or 0 if there is
+// none. A date is relative to the reply's own Date, or else to now.
 //
 // Source: RFC 9110, section 10.2.3; retry-after-ms is OpenAI's and Azure's.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
@@ -89,7 +88,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// wait returns a number of seconds, from a server, as a duration in [0, a day].
+// wait converts a server's number of seconds to a duration in [0, a day].
 func wait(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
@@ -97,8 +96,8 @@ func wait(seconds float64) time.Duration {
 	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
 }
 
-// Message returns what the body of an error says in words: the message in the JSON
-// forms that services commonly use, else the body as text. It is not redacted.
+// Message returns the message in the body of an error, for the JSON formats that services commonly
+// use, or else the body as text. It is not redacted.
 func Message(body []byte) string {
 	var v any
 	if json.Unmarshal(body, &v) != nil {
@@ -110,8 +109,8 @@ func Message(body []byte) string {
 	return strings.TrimSpace(string(body))
 }
 
-// message looks for the words of an error: a text, or a field known to hold them,
-// in at most depth levels.
+// message searches for the message of an error, a string or a field known to contain it, in at most
+// depth levels.
 func message(v any, depth int) string {
 	if depth == 0 {
 		return ""

@@ -13,32 +13,32 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Done is what an event function returns when the reply has had its end.
+// Done is returned by an event function when the reply is complete.
 const Done = end("the reply has had its end")
 
 type end string
 
 func (e end) Error() string { return string(e) }
 
-// Whole is the name of the event that a reply is that is no stream. No event of a
-// stream has it, since it holds the end of a line.
+// Whole is the event name for a reply that is not a stream. No event of a stream has this name,
+// since it contains a newline.
 const Whole = "whole reply\n"
 
-// drain is how long the end of a stream is waited for after the reply's end, so
-// that its connection can be used again.
+// drain is how long to wait for the end of a stream after the end of the reply, so that its
+// connection can be reused.
 const drain = 50 * time.Millisecond
 
-// maxDrain is how many bytes of a stream are read after the reply's end.
+// maxDrain is the number of bytes of a stream read after the end of the reply.
 const maxDrain = 4 << 10
 
-// Stream posts in as JSON and hands event the events of the reply as they arrive, by
-// the goroutine that called; data is event's to read until it returns. A reply that
-// is JSON instead of a stream is one event named Whole.
+// Stream posts in as JSON and calls event with the events of the reply as they arrive, on the
+// calling goroutine. data is valid until event returns. A reply that is JSON instead of a stream is
+// a single event named Whole.
 //
-// Stream returns nil when event has returned Done, and when the stream has ended:
-// whether the reply had its end, the adapter knows. Any other error of event ends
-// the call and is returned as it is. A connection that breaks is an *llm.Error of
-// the kind BrokeOff; others are as those of JSON.
+// Stream returns nil if event has returned Done, and also at the end of the stream: only the
+// adapter knows whether the reply was complete. Any other error of event ends the call and is
+// returned unchanged. A broken connection is an *llm.Error of kind BrokeOff; other errors are as
+// for JSON.
 func (c *Client) Stream(ctx context.Context, url string, in any, event func(name string, data []byte) error) error {
 	return c.call(ctx, http.MethodPost, url, in, "text/event-stream, application/json", func(r *reply) error {
 		err := c.events(r, event)
@@ -72,7 +72,7 @@ func (c *Client) events(r *reply, event func(name string, data []byte) error) er
 		if err != nil {
 			return c.broken(r.ctx, err)
 		}
-		// What arrived before the call's end but was not asked for is not handed on.
+		// An event that arrived after the context ended is not passed on.
 		if ended := c.ended(r.ctx); ended != nil {
 			return ended
 		}
@@ -82,17 +82,17 @@ func (c *Client) events(r *reply, event func(name string, data []byte) error) er
 	}
 }
 
-// A form is what a reply is made of.
+// A form is the format of a reply.
 type form int
 
 const (
 	stream form = iota // events
 	whole              // JSON
-	page               // HTML, of a server that is none of models
+	page               // HTML, from a server without this API
 )
 
-// formOf tells the form of a reply: by its type, or, of a server that calls it
-// something else, by how it begins, since no field of an event begins so.
+// formOf returns the format of a reply, by its content type or, if that is something else, by its
+// first non-blank byte. No field of an event begins with any of the bytes that it looks for.
 func formOf(h http.Header, b *bufio.Reader) form {
 	switch kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind {
 	case "application/json":
@@ -118,21 +118,21 @@ func formOf(h http.Header, b *bufio.Reader) form {
 	return stream
 }
 
-// A decoder reads server-sent events.
+// A decoder parses server-sent events.
 //
-// Source: the HTML standard, section 9.2 "Server-sent events", parsing an event
-// stream. The fields id and retry are of no use here and passed over. The reader
-// bounds how much is read, and so how long a line and an event get.
+// Source: the HTML standard, section 9.2 "Server-sent events", parsing an event stream. The fields
+// id and retry are ignored. The underlying reader limits the bytes, and thereby the length of a
+// line and an event.
 type decoder struct {
 	r     *bufio.Reader
 	line  []byte
-	begun bool // the byte order mark is behind
-	cr    bool // the last line ended in CR: a LF now belongs to it
+	begun bool // the byte order mark has been skipped
+	cr    bool // the last line ended in CR, so a following LF belongs to it
 	data  []byte
 }
 
-// next returns the next event. At the end of the stream it is io.EOF: an event that
-// no blank line has ended is none. data is valid until the next call.
+// next returns the next event, and io.EOF at the end of the stream. It ignores an event that is not
+// ended by a blank line. data is valid until the next call.
 func (d *decoder) next() (name string, data []byte, err error) {
 	d.data = d.data[:0]
 	seen := false
@@ -159,8 +159,8 @@ func (d *decoder) next() (name string, data []byte, err error) {
 	}
 }
 
-// readLine reads a line without its end, which is CR, LF or both. A line that the
-// end of the stream cuts off is none.
+// readLine reads a line without its end, which is CR, LF or both. It ignores a line that is cut off
+// by the end of the stream.
 func (d *decoder) readLine() error {
 	d.line = d.line[:0]
 	if !d.begun {

@@ -29,8 +29,8 @@ func decode(t testing.TB, r io.Reader) []got {
 	}
 }
 
-// The examples of the HTML standard's section "Interpreting an event stream", and its
-// corners.
+// TestDecoder checks the examples of the HTML standard's section "Interpreting an event stream",
+// and corner cases.
 func TestDecoder(t *testing.T) {
 	tests := []struct {
 		name, stream string
@@ -71,8 +71,8 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// However a stream arrives it holds the same events, and none of them more than it
-// has.
+// FuzzDecoder checks that the events do not depend on how a stream arrives, and that no event is
+// larger than the stream.
 func FuzzDecoder(f *testing.F) {
 	f.Add("event: a\r\ndata: 1\r\n\r\n: x\n\ndata\n\n")
 	f.Add("\uFEFFdata: {\"a\":1}\rdata:2\r\r")

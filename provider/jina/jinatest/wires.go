@@ -1,9 +1,8 @@
-// Package jinatest is the server side of the APIs that package jina speaks, for tests.
+// Package jinatest implements the server side of the APIs used by package jina, for tests.
 //
-// Written from the OpenAPI description at api.jina.ai/openapi.json, from llama.cpp's
+// It is written from the OpenAPI description at api.jina.ai/openapi.json, from llama.cpp's
 // tools/server/README.md, from "Text Embeddings Inference API" at
-// huggingface.github.io/text-embeddings-inference, and from "Rerankers" at
-// docs.voyageai.com.
+// huggingface.github.io/text-embeddings-inference, and from "Rerankers" at docs.voyageai.com.
 package jinatest
 
 import (
@@ -28,10 +27,11 @@ func open(t testing.TB, s llmtest.Setup) *jina.Provider {
 	return p
 }
 
-// Rerank is a reranker of Jina's. llama.cpp, vLLM and Infinity speak like it.
+// Rerank returns the wire of a reranker of Jina's. llama.cpp, vLLM and Infinity use the same
+// format.
 func Rerank() llmtest.RerankWire { return like("jina-reranker-v3", jina.Jina, "results") }
 
-// Voyage is one of Voyage AI's.
+// Voyage returns the wire of a reranker of Voyage AI's.
 func Voyage() llmtest.RerankWire { return like("rerank-2.5", jina.Voyage, "data") }
 
 func like(model string, format jina.Format, field string) llmtest.RerankWire {
@@ -69,7 +69,7 @@ func like(model string, format jina.Format, field string) llmtest.RerankWire {
 	}
 }
 
-// TEI is a reranker behind Text Embeddings Inference.
+// TEI returns the wire of a reranker behind Text Embeddings Inference.
 func TEI() llmtest.RerankWire {
 	return llmtest.RerankWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Reranker {
@@ -115,7 +115,7 @@ func TEI() llmtest.RerankWire {
 	}
 }
 
-// Embed is a model that makes vectors.
+// Embed returns the wire of an embedding model.
 func Embed() llmtest.EmbedWire {
 	return llmtest.EmbedWire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Embedder {
@@ -155,8 +155,7 @@ func Embed() llmtest.EmbedWire {
 	}
 }
 
-// errors are the statuses of errors, by kind, with the codes of those whose status
-// does not say it.
+// errors maps kinds to statuses, with a code if the status is ambiguous.
 var errors = map[llm.ErrorKind]struct {
 	status int
 	code   string

@@ -1,5 +1,5 @@
-// Package openaitest has the server's side of the formats that package openai
-// speaks, as the servers document and send them, for tests that need no server.
+// Package openaitest implements the server side of the formats of package openai, as the servers
+// document and send them, for tests.
 package openaitest
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// A server is one that speaks chat completions in its own way.
+// A server is a variant of the chat completions format.
 type server struct {
-	config openai.Config // how it is reached: all but what a Setup says
-	path   string        // below which its base URL is
+	config openai.Config // everything but the fields set from Setup
+	path   string        // of the base URL
 	model  string
 	lacks  []llmtest.Feature
 
-	wholeCalls bool                                // a stream has a call in one piece
-	uncached   bool                                // it says nothing of cached tokens
-	before     []object                            // chunks that a stream begins with
-	choice     object                              // further fields of a choice
-	fail       func(f llmtest.Failure) (int, any)  // status and body; 0: it has no such error
+	wholeCalls bool                                // streams send each call in one piece
+	uncached   bool                                // no count of cached tokens
+	before     []object                            // chunks at the start of a stream
+	choice     object                              // additional fields of a choice
+	fail       func(f llmtest.Failure) (int, any)  // status and body; 0: no such error
 	late       func(f llmtest.Failure) (any, bool) // a chunk
-	noise      []string                            // parts of a stream that say nothing
+	noise      []string                            // stream parts without content
 }
 
 type object = map[string]any
 
-// Chat is OpenAI's own chat completions.
+// Chat returns the wire of OpenAI's own chat completions.
 //
-// Sources: OpenAI, API reference, "Create chat completion" and "Streaming events" of
-// it; guide "Error codes"; OpenAI's OpenAPI file, which has the examples.
+// Sources: OpenAI, API reference, "Create chat completion" and "Streaming events" of it; guide
+// "Error codes"; OpenAI's OpenAPI file, which has the examples.
 func Chat() llmtest.Wire {
 	return server{
 		path: "/v1", model: "gpt-4.1", fail: openaiError,
@@ -49,11 +49,11 @@ func Chat() llmtest.Wire {
 	}.wire()
 }
 
-// Azure is Azure OpenAI by the paths of deployments.
+// Azure returns the wire of Azure OpenAI with deployment paths.
 //
 // Sources: Microsoft Learn, "Azure OpenAI REST API reference", "Content filtering"
-// (prompt_filter_results in the first chunk, which has no choice;
-// content_filter_results in each), and the errors of requests that it filtered.
+// (prompt_filter_results in the first chunk, which has no choice; content_filter_results in each),
+// and the errors of filtered requests.
 func Azure() llmtest.Wire {
 	severity := object{"filtered": false, "severity": "safe"}
 	return server{
@@ -79,11 +79,11 @@ func Azure() llmtest.Wire {
 	}.wire()
 }
 
-// Ollama is Ollama's compatible endpoint: a stream has tool calls in one piece, and
-// its errors have no code.
+// Ollama returns the wire of Ollama's compatible endpoint. Streams have each tool call in one
+// piece, and errors have no code.
 //
-// Sources: Ollama, openai/openai.go and middleware/openai.go (MIT), and its
-// documentation "OpenAI compatibility".
+// Sources: Ollama, openai/openai.go and middleware/openai.go (MIT), and its documentation "OpenAI
+// compatibility".
 func Ollama() llmtest.Wire {
 	return server{
 		config: openai.Config{Name: "ollama"}, path: "/v1", model: "llama3.2", wholeCalls: true, uncached: true,
@@ -103,10 +103,10 @@ func Ollama() llmtest.Wire {
 	}.wire()
 }
 
-// LlamaCpp is llama.cpp's llama-server.
+// LlamaCpp returns the wire of llama.cpp's llama-server.
 //
-// Sources: llama.cpp, tools/server/README.md and format_error_response; exchanges
-// recorded from b9844.
+// Sources: llama.cpp, tools/server/README.md and format_error_response; exchanges recorded from
+// b9844.
 func LlamaCpp() llmtest.Wire {
 	return server{
 		config: openai.Config{Name: "llamacpp"}, path: "/v1", model: "tinyllama",
@@ -118,7 +118,7 @@ func LlamaCpp() llmtest.Wire {
 			}
 			e := map[llm.ErrorKind]form{
 				llm.BadRequest: {400, "invalid_request_error"}, llm.TooLong: {400, "exceed_context_size_error"}, llm.BadKey: {401, "authentication_error"},
-				llm.Overloaded: {503, "unavailable_error"}, llm.ServerError: {500, "server_error"}, llm.RateLimited: {429, "server_error"}, // the last by a proxy before it
+				llm.Overloaded: {503, "unavailable_error"}, llm.ServerError: {500, "server_error"}, llm.RateLimited: {429, "server_error"}, // 429: by a proxy
 			}[f.Kind]
 			if f.Kind == llm.RateLimited {
 				return 429, object{"error": f.Message}
@@ -131,11 +131,11 @@ func LlamaCpp() llmtest.Wire {
 	}.wire()
 }
 
-// VLLM is vLLM's server. Its errors stand in the object itself, as they did until
-// version 0.10, and since then below "error".
+// VLLM returns the wire of vLLM's server. Errors have their fields at the top level, as until
+// version 0.10, or below "error", as since then.
 //
-// Sources: vLLM, vllm/entrypoints/openai, ErrorResponse and
-// create_streaming_error_response; documentation "OpenAI-Compatible Server".
+// Sources: vLLM, vllm/entrypoints/openai, ErrorResponse and create_streaming_error_response;
+// documentation "OpenAI-Compatible Server".
 func VLLM() llmtest.Wire {
 	form := func(f llmtest.Failure) (int, object) {
 		type form struct {
@@ -169,11 +169,11 @@ func VLLM() llmtest.Wire {
 	}.wire()
 }
 
-// OpenRouter reports what goes wrong during a reply inside of it, and keeps the
-// connection busy with comments.
+// OpenRouter returns the wire of OpenRouter. It reports errors within a reply, and keeps the
+// connection alive with comments.
 //
-// Sources: OpenRouter, documentation "Streaming" ("Handling errors during
-// streaming") and "Errors and Debugging".
+// Sources: OpenRouter, documentation "Streaming" ("Handling errors during streaming") and "Errors
+// and Debugging".
 func OpenRouter() llmtest.Wire {
 	status := map[llm.ErrorKind]int{llm.BadRequest: 400, llm.BadKey: 401, llm.NoQuota: 402, llm.Filtered: 403, llm.TimedOut: 408, llm.RateLimited: 429, llm.ServerError: 502, llm.Overloaded: 503}
 	form := func(f llmtest.Failure) object {
@@ -198,7 +198,7 @@ func OpenRouter() llmtest.Wire {
 	}.wire()
 }
 
-// openaiError is an error of OpenAI's own.
+// openaiError returns one of OpenAI's own errors.
 func openaiError(f llmtest.Failure) (int, any) {
 	type form struct {
 		status     int
@@ -261,7 +261,7 @@ func streams(_ *http.Request, body []byte) bool {
 	return json.Unmarshal(body, &r) == nil && r.Stream
 }
 
-// failWith makes a Fail of what a server's errors are.
+// failWith returns a Wire's Fail for a server's errors.
 func failWith(fail func(llmtest.Failure) (int, any)) func(llmtest.Failure) (llmtest.Body, bool) {
 	return func(f llmtest.Failure) (llmtest.Body, bool) {
 		status, body := fail(f)
@@ -276,7 +276,7 @@ func failWith(fail func(llmtest.Failure) (int, any)) func(llmtest.Failure) (llmt
 	}
 }
 
-// reply is the server's reply to a chat.
+// reply returns the server's reply to a chat request.
 func (s server) reply(script llmtest.Script, stream bool) llmtest.Body {
 	finish := map[llm.Finish]string{llm.FinishStop: "stop", llm.FinishLength: "length", llm.FinishTools: "tool_calls", llm.FinishRefused: "stop"}[script.Finish]
 	usage := object{
@@ -344,7 +344,7 @@ func (s server) reply(script llmtest.Script, stream bool) llmtest.Body {
 	return body
 }
 
-// event is an event of a stream.
+// event returns an event of a stream.
 func event(name string, data any) []byte {
 	var b bytes.Buffer
 	if name != "" {
@@ -356,18 +356,18 @@ func event(name string, data any) []byte {
 	return b.Bytes()
 }
 
-// encode returns JSON as the servers write it, without HTML's escapes.
+// encode returns JSON without HTML escapes, as the servers do.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // a mistake in this package
+		panic(err) // a bug in this package
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// chatRequest reads a request for a chat back.
+// chatRequest decodes a chat request.
 func chatRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	checkRequest(t, r, "chat/completions")
 	var in struct {
@@ -427,7 +427,7 @@ func chatRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	return out
 }
 
-// checkRequest checks what every request has to have.
+// checkRequest checks the method, the path and the key of a request.
 func checkRequest(t testing.TB, r *http.Request, path string) {
 	key := r.Header.Get("Authorization")
 	if strings.Contains(r.URL.Path, "/deployments/") {
@@ -441,7 +441,7 @@ func checkRequest(t testing.TB, r *http.Request, path string) {
 	}
 }
 
-// checkObject checks arguments, which servers parse.
+// checkObject checks that arguments are a JSON object, since servers parse them.
 func checkObject(t testing.TB, arguments string) {
 	var v map[string]any
 	if err := json.Unmarshal([]byte(arguments), &v); err != nil || v == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// Embed is the embeddings endpoint, of a server whose vectors have the dimensions of
+// Embed returns the wire of the embeddings endpoint, with vectors of the same dimensions as
 // llmtest.Hashing.
 //
 // Source: OpenAI, API reference, "Create embeddings" and "The embedding object".
@@ -43,7 +43,7 @@ func Embed() llmtest.EmbedWire {
 				t.Errorf("the request for vectors of %q: %v", in.Model, err)
 			}
 			for i, text := range in.Input {
-				if text == " " { // what is sent for an empty text
+				if text == " " { // replaces an empty text
 					in.Input[i] = ""
 				}
 			}

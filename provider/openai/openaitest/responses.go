@@ -11,11 +11,10 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// Responses is OpenAI's responses.
+// Responses returns the wire of OpenAI's responses.
 //
-// Sources: OpenAI, API reference, "Create a model response" and "Streaming events";
-// openai-python, src/openai/types/responses (Apache-2.0), generated from OpenAI's
-// OpenAPI file.
+// Sources: OpenAI, API reference, "Create a model response" and "Streaming events"; openai-python,
+// src/openai/types/responses (Apache-2.0), generated from OpenAI's OpenAPI file.
 func Responses() llmtest.Wire {
 	return llmtest.Wire{
 		Open: func(t testing.TB, s llmtest.Setup) llm.Model {
@@ -48,7 +47,7 @@ func Responses() llmtest.Wire {
 	}
 }
 
-// envelope is a response without its output.
+// envelope returns a response without its output.
 func envelope(s llmtest.Script, status string) object {
 	return object{
 		"id": "resp_1", "object": "response", "created_at": 1741476542, "status": status, "error": nil, "incomplete_details": nil, "model": s.Served, "output": []any{},
@@ -56,7 +55,7 @@ func envelope(s llmtest.Script, status string) object {
 	}
 }
 
-// responseReply is the reply to a request for a response.
+// responseReply returns the reply to a request for a response.
 func responseReply(s llmtest.Script, stream bool) llmtest.Body {
 	whole := envelope(s, "completed")
 	whole["usage"] = object{
@@ -86,7 +85,7 @@ func responseReply(s llmtest.Script, stream bool) llmtest.Body {
 	return llmtest.Body{Type: "application/json", Parts: [][]byte{encode(whole)}}
 }
 
-// Events are those of a stream.
+// events builds the events of a stream.
 type events struct{ parts [][]byte }
 
 func (e *events) add(kind string, fields object) {
@@ -131,7 +130,7 @@ func (e *events) call(index int, c llm.ToolCall) object {
 	return done
 }
 
-// responseRequest reads a request for a response back.
+// responseRequest decodes a request for a response.
 func responseRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	checkRequest(t, r, "responses")
 	var in struct {

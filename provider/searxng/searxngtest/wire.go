@@ -1,6 +1,6 @@
-// Package searxngtest is the server side of SearXNG's search API, for tests.
+// Package searxngtest implements the server side of SearXNG's search API, for tests.
 //
-// Written from "Search API" at docs.searxng.org.
+// It is written from "Search API" at docs.searxng.org.
 package searxngtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/provider/searxng"
 )
 
-// Search is a search of the web by SearXNG.
+// Search returns the wire of SearXNG's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
 		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
@@ -44,7 +44,7 @@ func Search() llmtest.WebWire {
 	}
 }
 
-// Reply is what the server sends.
+// Reply returns the server's reply.
 func Reply(found []assay.WebResult) llmtest.Body {
 	list := []any{}
 	for i, r := range found {

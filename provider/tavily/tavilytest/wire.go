@@ -1,7 +1,7 @@
-// Package tavilytest is the server side of Tavily's search API, for tests.
+// Package tavilytest implements the server side of Tavily's search API, for tests.
 //
-// Written from "Tavily Search" at docs.tavily.com/api-reference/endpoint/search and
-// from "Errors Code" at help.tavily.com.
+// It is written from "Tavily Search" at docs.tavily.com/api-reference/endpoint/search and from
+// "Errors Code" at help.tavily.com.
 package tavilytest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/provider/tavily"
 )
 
-// Search is a search of the web by Tavily.
+// Search returns the wire of Tavily's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
 		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
