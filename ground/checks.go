@@ -13,12 +13,12 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// Check refuses a claim that differs from the cited passages in a number, a unit, a name or
-// a negation, and returns the reason. A claim with an empty reason need not be supported.
+// Check refuses a claim that differs from the cited passages in a number, a unit, a name or a
+// negation, and returns the reason. An empty reason does not mean that the claim is supported.
 //
-// The checks compare words, so they refuse some claims wrongly: numbers computed from
-// numbers that are far apart, names in another form, rephrased negation. The test of each
-// check lists such cases.
+// The checks compare words, so they refuse some claims wrongly: numbers computed from numbers that
+// are far apart, names in another form, rephrased negation. The test of each check lists such
+// cases.
 func Check(claim string, cited []Passage) (reason string) {
 	var source strings.Builder
 	for _, p := range cited {
@@ -58,7 +58,7 @@ func checkNumbers(claim, source []word) (reason string) {
 	given := slices.Concat(stated, impliedBy(source), computedFrom(stated))
 	for _, q := range quantitiesOf(claim) {
 		if q.value == 1 && q.unit == (measure{}) {
-			continue // "one" is a pronoun as well
+			continue // "one" may be a pronoun
 		}
 		value, unit := false, false
 		for _, g := range given {
@@ -160,9 +160,8 @@ func computedFrom(stated []quantity) []quantity {
 	return given
 }
 
-// checkNames refuses a name or an identifier of which the source has no form. Of a claim
-// that is written like a title, or in a language that capitalises nouns, only identifiers
-// are checked.
+// checkNames refuses a name or an identifier that the source has in no form. In a claim that is
+// written like a title, or in a language that capitalises nouns, only identifiers are checked.
 func checkNames(claim string, source []word) (reason string) {
 	words := contentOf(wordsOf(claim))
 	capitals := 0
@@ -183,8 +182,8 @@ func checkNames(claim string, source []word) (reason string) {
 	return ""
 }
 
-// isNamePart reports whether a word of a name is worth a check: it is no date and has a form
-// that plain words and labels like "Q4" do not have.
+// isNamePart reports whether a word of a name is checked: it is not a date and has a form that
+// plain words and labels like "Q4" do not have.
 func isNamePart(raw string) bool {
 	lower := strings.ToLower(raw)
 	_, isDate := calendar[lower]
@@ -196,7 +195,7 @@ var (
 	numbered = lazyregexp.New(`^\pL?\d+$`)
 )
 
-// knownNames are the forms that the names of a claim may have.
+// knownNames holds the forms that the names of a claim may have.
 type knownNames struct {
 	words    map[string]bool // of the source, and their stems
 	prefixes map[string]bool // first letters of its capitalised words
@@ -253,8 +252,8 @@ func isCapital(raw string) bool {
 	return unicode.IsUpper(r) && strings.ToLower(raw[size:]) == raw[size:]
 }
 
-// nearlySame is the share of content words that two sentences with nearly the same words have
-// in common at least.
+// nearlySame is the least share of content words that two sentences with nearly the same words have
+// in common.
 const nearlySame = 0.8
 
 // shifts finds words that can replace a negation: "within" for "no later than", "unless" for

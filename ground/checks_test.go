@@ -7,11 +7,11 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// A checkCase is a claim with its source. Wrongly marks claims that the source supports
-// and that the check refuses all the same: what the check costs.
+// A checkCase is a claim with its source. Wrongly marks claims that the source supports but the
+// check refuses, which is the cost of the check.
 type checkCase struct {
 	source, claim string
-	refused       string // part of the reason; empty: the check finds nothing
+	refused       string // contained in the reason; empty: not refused
 	wrongly       bool
 }
 

@@ -23,21 +23,20 @@ type Conflict struct {
 	A Span `json:"a"`
 	B Span `json:"b"`
 
-	// Probability that there is a conflict, in [0, 1].
+	// Probability is the probability that there is a conflict, in [0, 1].
 	Probability float64 `json:"probability"`
 }
 
 const (
 	leastAnswerable = 0.1 // least probability that a passage which takes part answers
-	mostAnswers     = 4   // passages that are compared, the likeliest answers
+	mostAnswers     = 4   // passages compared, those with the likeliest answers
 )
 
-// Conflicts finds passages that answer the question differently. Of each passage the
-// sentence with the likeliest answer counts. Whether two such sentences conflict is the
-// decision of a logistic regression over what the reader reads in them and comparisons of
-// their answers and words. Two answers of the same value never do, and different ones always
-// do if all other words are the same. Apart reports whether two passages, by index, may
-// disagree: those of one document do not.
+// Conflicts finds passages that answer the question differently. It considers the sentence of each
+// passage with the likeliest answer. A logistic regression over the reader's entailments and
+// comparisons of the answers and words decides whether two such sentences conflict. Two answers of
+// the same value never conflict, and different ones always do if all other words are the same.
+// Apart reports whether two passages, by index, may disagree: those of one document do not.
 func Conflicts(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([]Conflict, error) {
 	model, err := shippedConflicts()
 	if err != nil {
@@ -63,8 +62,8 @@ func Conflicts(ctx context.Context, reader llm.Reader, question string, passages
 	return found, nil
 }
 
-// ConflictFeatures returns the features of the pairs of passages that may conflict, to fit a
-// model with.
+// ConflictFeatures returns the features of the pairs of passages that may conflict. They serve to
+// fit a model.
 func ConflictFeatures(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([][]float64, error) {
 	pairs, err := conflictPairs(ctx, reader, question, passages, apart)
 	var features [][]float64
@@ -77,7 +76,7 @@ func ConflictFeatures(ctx context.Context, reader llm.Reader, question string, p
 // A conflictPair is two answers to a question that may conflict.
 type conflictPair struct {
 	a, b     answer
-	alike    bool // the same is said in the same words, with another number or name
+	alike    bool // same words except for another number or name
 	features []float64
 }
 
@@ -119,7 +118,7 @@ func conflictPairs(ctx context.Context, reader llm.Reader, question string, pass
 	return pairs, nil
 }
 
-// An asked is what a question names.
+// An asked holds the words that a question names.
 type asked struct {
 	words map[string]int // stems of its content words
 	names map[string]int // stems of its names and numbers
@@ -140,10 +139,10 @@ var conflictFeatureNames = []string{
 	"numbers", "names", "modifiers", "scopes", "own_least", "own_most",
 }
 
-// conflictFeatures compares two answers. Read are the entailments of either sentence by the
-// other, and of either sentence, with the answer of the other in it, by the other. Asking are
-// the probabilities that either passage answers the sentence of the other, made a question.
-// Both say whether the two speak of the same.
+// conflictFeatures compares two answers. Read holds the entailments of either sentence by the
+// other, and of either sentence with the other's answer substituted, by the other. Asking holds the
+// probabilities that either passage answers the sentence of the other, turned into a question. Both
+// indicate whether the two sentences are about the same thing.
 func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]float64) []float64 {
 	has := [2]float64{coverage(q.names, a.passage), coverage(q.names, b.passage)}
 	own := [2]float64{a.own(b, q), b.own(a, q)}
@@ -171,9 +170,9 @@ func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]flo
 	}
 }
 
-// sameAnswer is the share of words of the shorter answer in the other one. Answers to
-// questions of yes and no are sentences, which have the question's words, and those that
-// differ in a value differ.
+// sameAnswer returns the share of words of the shorter answer in the other one. It is 0 for yes-no
+// questions, whose answers are sentences with the question's words, and for answers that differ in
+// a value.
 func sameAnswer(q asked, a, b answer) float64 {
 	mine, theirs := stemsOf(contentOf(wordsOf(a.words))), stemsOf(contentOf(wordsOf(b.words)))
 	if q.yesNo || len(mine) == 0 || len(theirs) == 0 || compareValues(a, b) == valuesDiffer {
@@ -182,9 +181,8 @@ func sameAnswer(q asked, a, b answer) float64 {
 	return max(coverage(mine, theirs), coverage(theirs, mine))
 }
 
-// Differ reports whether two statements speak of the same in nearly the same words, and
-// differ in a number or a negation. It needs no reader and misses every contradiction in
-// other words.
+// Differ reports whether two statements have nearly the same words and differ in a number or a
+// negation. It needs no reader and misses every contradiction in other words.
 func Differ(a, b string) bool {
 	one, other := withoutNumbers(a), withoutNumbers(b)
 	if len(one) < 2 || coverage(one, other) < nearlySame || coverage(other, one) < nearlySame {
@@ -255,8 +253,8 @@ func answersIn(ctx context.Context, reader llm.Reader, question string, passages
 	return answers, nil
 }
 
-// asking is the sentence of a as a question for its answer. It asks with all that the
-// sentence restricts its answer to: "In 2019 what visitors came?"
+// asking returns the sentence of a as a question for its answer, with all restrictions of the
+// sentence: "In 2019 what visitors came?"
 func (a answer) asking() string {
 	return strings.TrimRight(strings.Replace(a.sentence.Text, a.words, "what", 1), ".!") + "?"
 }
@@ -277,18 +275,19 @@ func (a answer) answers(ctx context.Context, reader llm.Reader, question string)
 	return read[0].Answerable, nil
 }
 
-// against is the sentence of a as a claim about that of b.
+// against returns the sentence of a as a claim about that of b.
 func (a answer) against(b answer) llm.ClaimPair {
 	return llm.ClaimPair{Claim: a.sentence.Text, Passage: b.sentence}
 }
 
-// exchanged is the sentence of a with the answer of b as a claim about the sentence of b.
+// exchanged returns the sentence of a, with the answer of b substituted, as a claim about the
+// sentence of b.
 func (a answer) exchanged(b answer) llm.ClaimPair {
 	return llm.ClaimPair{Claim: strings.Replace(a.sentence.Text, a.words, b.words, 1), Passage: b.sentence}
 }
 
-// alike reports whether two sentences that name what the question names have the same words
-// but for their answers, which have different numbers or names.
+// alike reports whether two sentences that contain the question's names have the same words except
+// for their answers, which have different numbers or names.
 func (a answer) alike(b answer, question map[string]int) bool {
 	const mostAsked = 0.6
 	if coverage(question, stemsOf(wordsOf(a.sentence.Text))) < mostAsked || modifiersDiffer(a, b) {
@@ -302,7 +301,7 @@ func (a answer) alike(b answer, question map[string]int) bool {
 	return maps.Equal(mine, theirs) && apartFrom(a.names(), b.names(), a, b)
 }
 
-// A comparison says how the numbers of two answers stand to each other.
+// A comparison is the relation between the numbers of two answers.
 type comparison int
 
 const (
@@ -371,14 +370,14 @@ func (a answer) names() map[string]int {
 	return stemsOf(names)
 }
 
-// beside is the sentence without the answer.
+// beside returns the sentence without the answer.
 func (a answer) beside() string { return strings.Replace(a.sentence.Text, a.words, " ; ", 1) }
 
-// numbersBeside returns the stems of the numbers in the sentence that are not of the answer.
+// numbersBeside returns the stems of the numbers in the sentence that are not in the answer.
 func (a answer) numbersBeside() map[string]int { return stemsOf(numbersIn(a.beside())) }
 
-// namesBeside returns the stems of the names in the heading and the sentence that are not of
-// the answer. Numbers of a heading do not count: they number editions of one document.
+// namesBeside returns the stems of the names in the heading and the sentence that are not in the
+// answer. Numbers of a heading do not count: they number editions of one document.
 func (a answer) namesBeside() map[string]int {
 	names := namesIn(a.sentence.Heading + ". " + a.beside())
 	return stemsOf(slices.DeleteFunc(names, func(w word) bool { return w.number }))
@@ -395,8 +394,8 @@ func apartFrom(mine, theirs map[string]int, a, b answer) bool {
 	return len(mine) > 0 && len(theirs) > 0 && held(mine, []map[string]int{b.passage}) == 0 && held(theirs, []map[string]int{a.passage}) == 0
 }
 
-// modifiersDiffer reports whether a word stands after one word in a and after another in b:
-// "the billing service" and "the orders service".
+// modifiersDiffer reports whether a word follows one word in a and another in b: "the billing
+// service" and "the orders service".
 func modifiersDiffer(a, b answer) bool {
 	mine, theirs := a.modifiers(), b.modifiers()
 	for stem, before := range mine {
@@ -407,8 +406,8 @@ func modifiersDiffer(a, b answer) bool {
 	return false
 }
 
-// modifiers returns the content words that stand before each content word of the heading and
-// the sentence, without the answer.
+// modifiers returns the content words directly before each content word of the heading and the
+// sentence, without the answer.
 func (a answer) modifiers() map[string]map[string]int {
 	before := map[string]map[string]int{}
 	for _, text := range []string{a.sentence.Heading, a.beside()} {
@@ -459,8 +458,8 @@ func scopesDiffer(q asked, a, b answer) bool {
 
 var prepositions = lazyregexp.New(`(?i)^(?:in|for|at|from|until|since|before|after|with|during|on|by)$`)
 
-// scopes returns the content words that stand after each preposition of the heading and the
-// sentence, without the answer.
+// scopes returns the content words after each preposition of the heading and the sentence, without
+// the answer.
 func (a answer) scopes() map[string]map[string]int {
 	after := map[string]map[string]int{}
 	for _, text := range []string{a.sentence.Heading, a.beside()} {

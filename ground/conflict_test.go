@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// answering returns a reader whose answer is the words in brackets. A question that was made
-// of the other passage's sentence has an answer only if same is set.
+// answering returns a reader whose answer is the words in brackets. It finds an answer to a
+// question made of the other passage's sentence only if same is set.
 func answering(entail func(llm.ClaimPair) (llm.Entailment, error), same bool) *llmtest.Reader {
 	return &llmtest.Reader{
 		OnEntail: entail,
@@ -25,8 +25,8 @@ func answering(entail func(llm.ClaimPair) (llm.Entailment, error), same bool) *l
 	}
 }
 
-// exchanging supports a sentence with the answer of the other in it if it speaks of the same,
-// and contradicts the sentences themselves.
+// exchanging returns an entailment function that supports a sentence with the other's answer
+// substituted if same is set, and contradicts the sentences themselves.
 func exchanging(same bool) func(llm.ClaimPair) (llm.Entailment, error) {
 	return func(p llm.ClaimPair) (llm.Entailment, error) {
 		_, answer, _ := strings.Cut(p.Passage.Text, "[")
@@ -45,7 +45,7 @@ func TestConflicts(t *testing.T) {
 	for _, tt := range []struct {
 		name, question string
 		a, b           string // heading | text
-		same           bool   // both speak of the same, by the reader
+		same           bool   // the reader finds both to be about the same thing
 		want           bool
 	}{
 		{"in other words", "How much may the pump take?", "Pump | It is red. The pump must not exceed [5 bar].", "Manual | The pump bears up to [7 bar].", true, true},

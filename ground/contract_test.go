@@ -57,7 +57,8 @@ func (f *faulty) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entai
 	return out, nil
 }
 
-// A place that is not in the window still gives spans of the passage.
+// TestSpansOfNoPlace checks that a decisive place outside the window still gives spans of the
+// passage.
 func TestSpansOfNoPlace(t *testing.T) {
 	r := &llmtest.Reader{OnEntail: func(llm.ClaimPair) (llm.Entailment, error) {
 		return llm.Entailment{Supported: 1, Decisive: llm.Extract{Start: -1 << 40, End: 1 << 40}}, nil

@@ -14,7 +14,7 @@ type Claim struct {
 	Text     string
 	Start    int // of Text in the statement, in bytes
 	End      int
-	Evidence []int // the numbers that the draft gave
+	Evidence []int // evidence numbers given by the draft
 	Item     bool  // begins an item of a list
 }
 
@@ -57,8 +57,8 @@ func hasWord(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-// A unit is a sentence, a list item, a table row or a block of code: the bytes [Start, End)
-// of a text. Lead is the sentence that announces its list, or the header of its table.
+// A unit is a sentence, a list item, a table row or a block of code: the bytes [Start, End) of a
+// text. Lead is the sentence that introduces its list, or the header of its table.
 type unit struct {
 	sentence.Span
 	Lead sentence.Span // empty if there is none
@@ -120,8 +120,8 @@ func isRow(line string) bool {
 type cutter struct {
 	text   string
 	units  []unit
-	prose  int           // start of the current run of prose; -1: there is none
-	lead   sentence.Span // announces the list items that follow
+	prose  int           // start of the current run of prose; -1: none
+	lead   sentence.Span // introduces the list items that follow
 	header sentence.Span // of the current table
 }
 

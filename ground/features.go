@@ -8,11 +8,11 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A reading is a part of a claim with the reader's entailments by the windows of its sources.
+// A reading is a part of a claim with the reader's entailments for each window of its sources.
 type reading struct {
 	part    string
 	windows []window
-	read    []llm.Entailment // by the window of the same index
+	read    []llm.Entailment // same indexes as windows
 }
 
 // readerFeatures and plainFeatures name the inputs of the model, in order.
@@ -30,8 +30,8 @@ var (
 // FeatureNames returns the names of the features of [Local.Features], in order.
 func FeatureNames() []string { return slices.Concat(readerFeatures, plainFeatures) }
 
-// featuresOf returns the features of a claim. The claim was read as a whole and in parts. The
-// words of each part are compared separately, and the worst comparison counts.
+// featuresOf returns the features of a claim that was read as a whole and in parts. The words of
+// each part are compared separately, and the worst comparison counts.
 func featuresOf(claim string, whole reading, parts []reading, sources []source) []float64 {
 	f := readerFeaturesOf(whole)
 	least, leastBeside := math.Inf(1), math.Inf(1)
@@ -104,7 +104,7 @@ func plainFeaturesOf(r reading, sources []source) []float64 {
 	one, four := map[string]int{}, map[string]int{}
 	var nearest []word
 	nearestText := ""
-	for i := len(r.windows) - 1; i >= 0; i-- { // the first of a size is its best
+	for i := len(r.windows) - 1; i >= 0; i-- { // the first window of each size is the best
 		w := r.windows[i]
 		s := sources[w.passage]
 		sp := w.span()
@@ -126,7 +126,7 @@ func plainFeaturesOf(r reading, sources []source) []float64 {
 	}
 }
 
-// coverage is the share of the stems of want that a text has; 1 if want is empty.
+// coverage returns the share of the stems of want that a text has, or 1 if want is empty.
 func coverage(want, have map[string]int) float64 {
 	if len(want) == 0 {
 		return 1

@@ -12,11 +12,11 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Verifier judges whether the cited text supports a claim. It sees the claim and the
-// cited passages, nothing else. It is safe for concurrent use.
+// A Verifier judges whether the cited text supports a claim. It sees only the claim and the cited
+// passages. It is safe for concurrent use.
 //
-// A verifier that fails or cannot decide counts as Unsupported: callers treat an error
-// as such and report it.
+// A verifier that fails or cannot decide counts as Unsupported: callers treat an error as such and
+// report it.
 type Verifier interface {
 	Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error)
 }
@@ -42,8 +42,8 @@ type Judgement struct {
 	Verdict assay.Verdict `json:"verdict"`
 	Score   float64       `json:"score"` // probability of Supported, in [0, 1]
 
-	// Contradiction is the probability that the cited text contradicts the claim, in [0, 1];
-	// 0 where the verifier gives none.
+	// Contradiction is the probability that the cited text contradicts the claim, in [0, 1]; 0 if
+	// the verifier gives none.
 	Contradiction float64 `json:"contradiction,omitempty"`
 
 	Reason string `json:"reason"` // in a few words: "the number 30 is not in the source"

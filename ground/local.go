@@ -42,7 +42,7 @@ const (
 	refusedScore      = 0.02 // highest score of a claim that a check refused
 )
 
-// Verify implements Verifier. It returns an error if ctx has ended or the reader fails.
+// Verify implements Verifier. It returns an error if ctx is done or the reader fails.
 func (l Local) Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -79,9 +79,9 @@ func failed(err error) (Judgement, error) {
 	return Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}, err
 }
 
-// exact finds the claim as whole sentences of a source. An item of a list does not count if
-// the sentence that announces the list may negate it: the sentence has a negation, or the
-// reader finds that the item after this sentence contradicts the claim.
+// exact finds the claim as whole sentences of a source. An item of a list does not count if the
+// introduction of the list may negate it: the introduction has a negation, or the reader finds that
+// the item together with it contradicts the claim.
 func (l Local) exact(ctx context.Context, claim string, sources []source) (Span, bool, error) {
 	for i, s := range sources {
 		sp, ok := exactSpan(s.Context, claim)
@@ -121,7 +121,7 @@ func (s source) leadBefore(sp sentence.Span) string {
 	return ""
 }
 
-// leadOf returns the lead of a unit, or nothing if it has none.
+// leadOf returns the lead of a unit, or "".
 func (s source) leadOf(u unit) string {
 	if u.Lead.End > u.Start {
 		return ""
@@ -176,7 +176,7 @@ func (l Local) model() (*Model, error) {
 	return shipped()
 }
 
-// Features returns the features of a claim, to fit a model with. There are none if the
+// Features returns the features of a claim. They serve to fit a model. The result is nil if the
 // cited text is empty.
 func (l Local) Features(ctx context.Context, claim string, cited []Passage) ([]float64, error) {
 	sources := sourcesOf(cited)
@@ -187,13 +187,13 @@ func (l Local) Features(ctx context.Context, claim string, cited []Passage) ([]f
 	return featuresOf(claim, whole, parts, sources), nil
 }
 
-// read has the reader read a claim and its parts against their windows, in one call.
+// read runs the reader on a claim and its parts and their windows, in one call.
 func (l Local) read(ctx context.Context, claim string, sources []source) (whole reading, parts []reading, err error) {
 	texts, n := partsOf(claim), perSize
 	if len(texts) >= manyParts {
 		n = 1
 	}
-	alone := len(texts) > 1 && len(strings.Fields(claim)) > maxWholeWords // too long to be read as one
+	alone := len(texts) > 1 && len(strings.Fields(claim)) > maxWholeWords // too long to be read as a whole
 	if len(texts) > 1 && !alone {
 		texts = append([]string{claim}, texts...)
 	}
@@ -231,7 +231,7 @@ func (l Local) read(ctx context.Context, claim string, sources []source) (whole 
 	return readings[0], readings, nil
 }
 
-// maxWholeWords is the length of the longest claim that is read as a whole beside its parts.
+// maxWholeWords is the maximum length of a claim that is read as a whole in addition to its parts.
 const maxWholeWords = 80
 
 // leastSupported returns the part that the sources support least.
@@ -281,7 +281,7 @@ func decidingSpans(parts []reading, sources []source) []Span {
 	return spans
 }
 
-// withoutReader judges a claim by words alone: it is never supported.
+// withoutReader returns the judgement without a reader, by words alone. It is never Supported.
 func (l Local) withoutReader(claim string, sources []source) Judgement {
 	windows := windowsOf(claim, sources, 1)
 	if len(windows) == 0 {
@@ -327,8 +327,8 @@ func lacking(claim string, sources []source) string {
 	return "the source lacks " + strings.Join(words, ", ")
 }
 
-// nearVerbatim finds the sentence that has the same words as a claim in the same order,
-// insignificant words aside.
+// nearVerbatim finds the sentence that has the same words as a claim in the same order, ignoring
+// insignificant words.
 func nearVerbatim(claim string, sources []source) (Span, bool) {
 	want := significant(wordsOf(claim))
 	if len(contentOf(want)) < 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// entailing is a reader that says of each pair what its function says.
+// entailing is a reader made of a function.
 type entailing func(ctx context.Context, claim, text string) (llm.Entailment, error)
 
 func (entailing) Model() string { return "scripted/reader" }
@@ -38,8 +38,8 @@ var (
 	neutral     = llm.Entailment{Neutral: 0.99, Supported: 0.01, Decisive: llm.Extract{Start: 0, End: 3}}
 )
 
-// reads is a reader that supports a claim by a text that has some words, contradicts it by
-// one that has others, and else is neutral.
+// reads returns a reader that supports a claim if the text has the supporting words, contradicts it
+// if the text has the contradicting ones, and is neutral otherwise.
 func reads(supporting, contradicting string) llm.Reader {
 	return entailing(func(_ context.Context, _, text string) (llm.Entailment, error) {
 		e := neutral
@@ -95,7 +95,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// readerModel takes the reader at its word.
+// readerModel returns a model that uses the reader's probabilities directly.
 func readerModel() *ground.Model {
 	m, err := ground.DecodeModel([]byte(plainModel()))
 	if err != nil {
@@ -104,7 +104,7 @@ func readerModel() *ground.Model {
 	return m
 }
 
-// plainModel is a model with weights for two features: support of the least part, and
+// plainModel returns a model with weights for two features: support of the least part, and
 // contradiction.
 func plainModel() string {
 	var names, zeros, ones, supported, contradicted []string
@@ -125,7 +125,7 @@ func plainModel() string {
 	return `{"features": [` + strings.Join(names, ",") + `], "supported": ` + linear(supported) + `, "contradicted": ` + linear(contradicted) + `, "shown": 0.7, "balanced": 0.5, "disputed": 0.5}`
 }
 
-// Each part of a claim has to be supported.
+// TestLocalParts checks that each part of a claim has to be supported.
 func TestLocalParts(t *testing.T) {
 	const source = "The office opens now. The canteen is new."
 	onlyOffice := entailing(func(_ context.Context, claim, _ string) (llm.Entailment, error) {
@@ -145,7 +145,8 @@ func TestLocalParts(t *testing.T) {
 	}
 }
 
-// A reader that fails, or gives what is no probability, supports nothing.
+// TestLocalFails checks that a reader that fails, or returns an invalid probability, supports no
+// claim.
 func TestLocalFails(t *testing.T) {
 	const source, claim = "The tenant pays the rent in advance.", "Rent is due beforehand."
 	ended, cancel := context.WithCancel(t.Context())

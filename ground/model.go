@@ -19,15 +19,15 @@ type Model struct {
 	Features []string `json:"features"`
 
 	Supported    *learn.Linear `json:"supported"`
-	Contradicted *learn.Linear `json:"contradicted"` // against unsupported, if not supported
+	Contradicted *learn.Linear `json:"contradicted"` // contradicted rather than unsupported, given not supported
 
-	// Shown and Balanced are two operating points, the least probability of Supported: for
+	// Shown and Balanced are two operating points, each the least probability of Supported: for
 	// answers that are shown to people, and for the best balanced accuracy.
 	Shown    float64 `json:"shown"`
 	Balanced float64 `json:"balanced"`
 
-	// Disputed is the least probability of a contradiction, of a claim that is not
-	// supported, for the verdict Contradicted.
+	// Disputed is the least probability of a contradiction for the verdict Contradicted, given that
+	// the claim is not supported.
 	Disputed float64 `json:"disputed"`
 }
 
@@ -37,8 +37,7 @@ var weightsFile []byte
 // shipped returns the model in the binary.
 var shipped = sync.OnceValues(func() (*Model, error) { return DecodeModel(weightsFile) })
 
-// DecodeModel reads a model from JSON. One that does not fit this program is
-// assay.ErrDamaged.
+// DecodeModel reads a model from JSON. A model for other features is assay.ErrDamaged.
 func DecodeModel(data []byte) (*Model, error) {
 	m := &Model{}
 	if err := json.Unmarshal(data, m); err != nil {
@@ -69,7 +68,7 @@ type ConflictModel struct {
 	Features []string `json:"features"`
 
 	Conflict *learn.Linear `json:"conflict"`
-	Least    float64       `json:"least"` // probability of a conflict that is reported
+	Least    float64       `json:"least"` // least probability of a reported conflict
 }
 
 //go:embed conflicts.json

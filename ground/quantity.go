@@ -130,7 +130,7 @@ func quantitiesOf(words wordList) []quantity {
 	return out
 }
 
-// approximate words stand before numbers that are not exact. "Than" is that of "more than".
+// approximate lists words before numbers that are not exact. "Than" is that of "more than".
 var approximate = map[string]bool{
 	"about": true, "around": true, "nearly": true, "almost": true, "roughly": true, "approximately": true,
 	"over": true, "under": true, "than": true,
@@ -139,7 +139,7 @@ var approximate = map[string]bool{
 // A wordList is a text in words.
 type wordList []word
 
-// lower returns the word at i in lower case, or nothing if there is none.
+// lower returns the word at i in lower case, or "" if i is out of range.
 func (ws wordList) lower(i int) string {
 	if i < 0 || i >= len(ws) {
 		return ""
@@ -246,7 +246,7 @@ func numberAt(words wordList, i int) (value float64, next int, ok bool) {
 		}
 		value, next, spelled = 1, i, true
 	}
-	sum, power := 0.0, 0.0 // of the thousands and millions before; the last power
+	sum, power := 0.0, 0.0 // sum of the thousands and millions before; the last power
 	for {
 		at := next
 		if power > 0 && words.lower(at) == "and" {

@@ -9,7 +9,7 @@ type Row struct {
 	Sentence string   `json:"sentence"` // the row in words
 }
 
-// Claim returns the claim of the row: its sentence if that has the words of all cells, else
+// Claim returns the claim of the row: its sentence if that has the words of all cells, otherwise
 // each cell with the head of its column.
 func (r Row) Claim() string {
 	have := stemsOf(wordsOf(r.Sentence))
@@ -24,7 +24,7 @@ func (r Row) Claim() string {
 	return r.Sentence
 }
 
-// pairs writes each cell with the head of its column.
+// pairs returns each cell with the head of its column.
 func (r Row) pairs() string {
 	var pairs []string
 	for i, cell := range r.Cells {

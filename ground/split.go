@@ -8,17 +8,17 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// maxParts bounds the parts of a claim. Of a claim with more, neighbours are joined.
+// maxParts is the maximum number of parts of a claim. Neighbours are joined if there are more.
 const maxParts = 10
 
 var (
-	// auxiliary finds the finite verbs that need no dictionary.
+	// auxiliary matches the finite verbs that can be recognised without a dictionary.
 	auxiliary = lazyregexp.New(`(?i)\b(?:is|are|was|were|has|have|had|can|cannot|may|must|will|would|should|shall|could|does|do|did|isn't|aren't|wasn't|weren't|can't|won't|doesn't|don't|didn't)\b`)
 
-	// joint is a place where two clauses may be joined.
+	// joint matches a place where two clauses may be joined.
 	joint = lazyregexp.New(`;\s+|,?\s+(?:and|but|while|whereas)\s+`)
 
-	// subordinate opens a clause that the rest of the sentence may depend on.
+	// subordinate matches words that open a clause on which the rest of the sentence may depend.
 	subordinate = lazyregexp.New(`(?i)\b(?:if|when|whenever|unless|until|because|since|although|though|whether|once|provided|either|neither|nor|both|between|not only|which|who|whom|whose|that|what|how|where)\b`)
 
 	pronoun = lazyregexp.New(`(?i)^(?:it|its|they|their|he|his|she|her|this|these|that|those|such|both|the (?:latter|former|same|other))\b`)
@@ -96,11 +96,11 @@ func startsClause(subject string) bool {
 	return n > 0 && n <= most
 }
 
-// Standalone returns a claim so that it can be understood without the text before it. A claim
-// that begins with a pronoun gets the first name in that text, "Pro plan: It costs 3 euros".
-// An answer that is too short to be a sentence gets the question.
+// Standalone returns a claim in a form that can be understood without the text before it. A claim
+// that begins with a pronoun gets the first name in that text, "Pro plan: It costs 3 euros". An
+// answer that is too short to be a sentence gets the question.
 func Standalone(question, before, claim string) string {
-	const shortest = 4 // words of a sentence
+	const shortest = 4 // words of the shortest sentence
 	claim = strings.TrimSpace(claim)
 	switch {
 	case before == "" && len(strings.Fields(claim)) < shortest && isQuestion(question):
@@ -116,7 +116,7 @@ func Standalone(question, before, claim string) string {
 	return claim
 }
 
-// firstName returns the first name of a text, or nothing.
+// firstName returns the first name of a text, or "".
 func firstName(text string) string {
 	for _, name := range surface.Names(text) {
 		return name

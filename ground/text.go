@@ -25,8 +25,8 @@ var wordPattern = lazyregexp.New(`[\pL\pM_][\pL\pN\pM_]*(?:[.'][\pL\pN\pM_]+)*|\
 // abbreviation matches single letters with full stops: "p.m", "U.S".
 var abbreviation = lazyregexp.New(`^(?:\pL\.)+\pL$`)
 
-// wordsOf returns the words of a text. Hyphenated words and numbers that a unit is joined
-// to are taken apart: "6-week", "30kg". So are dates, "12/31/2021", but not fractions.
+// wordsOf returns the words of a text. Hyphenated words, and numbers joined to a unit, are split:
+// "6-week", "30kg". So are dates, "12/31/2021", but not fractions.
 func wordsOf(text string) []word {
 	found := wordPattern.FindAllString(plainQuotes.Replace(text), -1)
 	words := make([]word, 0, len(found))
@@ -61,7 +61,7 @@ func (w word) isPlain() bool { return w.content && !w.number }
 var plainQuotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "–", "-", "—", "-", "\u00a0", " ", "\u202f", " ",
 	"½", " 1/2", "¼", " 1/4", "¾", " 3/4", "⅓", " 1/3", "⅔", " 2/3")
 
-// contentOf returns the content words among words, numbers included.
+// contentOf returns the content words of words, including numbers.
 func contentOf(words []word) []word {
 	var out []word
 	for _, w := range words {
@@ -72,7 +72,7 @@ func contentOf(words []word) []word {
 	return out
 }
 
-// stemsOf counts the stems of words.
+// stemsOf returns the stems of words with their counts.
 func stemsOf(words []word) map[string]int {
 	stems := make(map[string]int, len(words))
 	for _, w := range words {
@@ -99,16 +99,16 @@ func exactSpan(text, claim string) (sp sentence.Span, ok bool) {
 	return sp, starts && ends || wholeLines(text, start, end)
 }
 
-// wholeLines reports whether [start, end) are two or more whole lines of text, as of code
-// and tables, which have no sentences.
+// wholeLines reports whether [start, end) are two or more whole lines of text, as in code and
+// tables, which have no sentences.
 func wholeLines(text string, start, end int) bool {
 	before := text[strings.LastIndexByte(text[:start], '\n')+1 : start]
 	after, _, _ := strings.Cut(text[end:], "\n")
 	return strings.Contains(text[start:end], "\n") && strings.TrimSpace(before) == "" && strings.TrimSpace(after) == ""
 }
 
-// Find returns the first place of part in text. Runs of white space are equal, and so are
-// typographic and plain quotation marks.
+// Find returns the first occurrence of part in text. It treats all runs of white space as equal,
+// and typographic quotation marks as plain ones.
 func Find(text, part string) (start, end int, ok bool) {
 	folded, at := fold(text)
 	want, _ := fold(part)
@@ -122,8 +122,8 @@ func Find(text, part string) (start, end int, ok bool) {
 	return at[i], last + size, true
 }
 
-// fold returns text with runs of white space as one space and plain quotation marks, and
-// for each of its bytes the offset in text of the character that it comes from.
+// fold returns text with runs of white space as one space and plain quotation marks, and for each
+// of its bytes the offset in text of the original character.
 func fold(text string) (folded string, at []int) {
 	var b strings.Builder
 	blank := true // drops leading blanks
@@ -149,9 +149,9 @@ func fold(text string) (folded string, at []int) {
 	return b.String(), at
 }
 
-// Locate returns the span of the sentences of text that a claim rests on: those that contain
-// it verbatim, else the one to three consecutive sentences that share most of its words.
-// start == end if no sentence shares a content word with it.
+// Locate returns the span of the sentences of text that support a claim: those that contain it
+// verbatim, otherwise the one to three consecutive sentences that share most of its words. The span
+// is empty (start == end) if no sentence shares a content word with it.
 func Locate(claim, text string) (start, end int) {
 	units := unitsOf(text)
 	if start, end, ok := Find(text, claim); ok {
@@ -188,10 +188,10 @@ func bagsOf(text string, units []unit) []map[string]int {
 	return bags
 }
 
-// common counts the stems of want that a text has.
+// common returns the number of stems of want that a text has.
 func common(want, have map[string]int) int { return held(want, []map[string]int{have}) }
 
-// held counts the stems of want that are in at least one bag.
+// held returns the number of stems of want that are in at least one bag.
 func held(want map[string]int, bags []map[string]int) int {
 	n := 0
 	for stem := range want {

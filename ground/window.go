@@ -12,12 +12,12 @@ import (
 type window struct {
 	passage int
 	units   []unit
-	size    int    // most units that it may have: 1, 2 or 4
+	size    int    // maximum number of its units: 1, 2 or 4
 	score   int    // number of content words in common with the part of the claim
-	prefix  string // lead of the first unit, if it is not in the run
+	prefix  string // lead of the first unit, if it is outside the run
 }
 
-// windowSizes are the sizes of windows, in units.
+// windowSizes lists the sizes of windows, in units.
 var windowSizes = [...]int{1, 2, 4}
 
 // perSize is the number of windows of each size that a part of a claim is read against. A
@@ -27,7 +27,7 @@ const (
 	manyParts = 4
 )
 
-// A source is a cited passage in units and words.
+// A source is a cited passage split into units and words.
 type source struct {
 	Passage
 	units []unit
@@ -52,8 +52,8 @@ func sourcesOf(cited []Passage) []source {
 	return sources
 }
 
-// windowsOf returns the windows that share most content words with a part of a claim, at
-// most n of each size. Ties go to the earlier window.
+// windowsOf returns the windows that share the most content words with a part of a claim, at most n
+// of each size. Ties go to the earlier window.
 func windowsOf(part string, sources []source, n int) []window {
 	want := stemsOf(contentOf(wordsOf(part)))
 	var out []window
@@ -86,14 +86,14 @@ func (w window) span() sentence.Span {
 	return sentence.Span{Start: w.units[0].Start, End: w.units[len(w.units)-1].End}
 }
 
-// excerpt returns the window as the reader reads it.
+// excerpt returns the window in the form in which the reader reads it.
 func (w window) excerpt(s source) llm.Excerpt {
 	sp := w.span()
 	return llm.Excerpt{Heading: joinHeading(s.Heading), Text: w.prefix + s.Context[sp.Start:sp.End]}
 }
 
-// deciding returns the unit of the window that holds the decisive words of a reading, or
-// the first one that shares most words with the part if these are in the lead.
+// deciding returns the unit of the window that holds the decisive words of a reading. If these are
+// in the lead, it returns the first unit that shares the most words with the part.
 func (w window) deciding(decisive llm.Extract, want map[string]int, s source) Span {
 	start := w.span().Start
 	middle := start + (decisive.Start+decisive.End)/2 - len(w.prefix)

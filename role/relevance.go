@@ -21,7 +21,7 @@ type AnswerGrader interface {
 // AnswerInput is a question and the answer to it.
 type AnswerInput struct {
 	Question   string           `json:"question"`
-	Parts      []string         `json:"parts,omitempty"` // the questions that it was taken apart into
+	Parts      []string         `json:"parts,omitempty"` // the sub-questions that it was split into
 	Statements []ShownStatement `json:"statements"`      // at least one
 
 	// Quoted is set if the statements are verbatim quotations. A grader that compares words
@@ -40,8 +40,8 @@ type ShownStatement struct {
 	Passages []string `json:"passages,omitempty"`
 }
 
-// Labelled returns a statement that is a row of a table with each cell behind the head of its
-// column, as far as the statement cites the heads. Empty: it is no such row.
+// Labelled returns a statement that is a row of a table with each cell preceded by the head of its
+// column, as far as the statement cites the heads. It returns "" for any other statement.
 func (st ShownStatement) Labelled() string {
 	row, ok := strings.CutPrefix(st.Text, "| ")
 	if !ok {
@@ -56,7 +56,7 @@ func (st ShownStatement) Labelled() string {
 	return ""
 }
 
-// An AnswerGrade is how far an answer answers its question.
+// An AnswerGrade is the relevance of an answer to its question.
 type AnswerGrade struct {
 	Relevance *float64 `json:"relevance"` // in [0, 1]; nil: unknown
 	Lacks     []string `json:"lacks"`     // parts of the question that the answer leaves open, in words

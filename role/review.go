@@ -20,8 +20,8 @@ type Analyst interface {
 	Analyse(ctx context.Context, c Caller, in Reading) (Analysis, error)
 }
 
-// An Analysis are statements by category. The names in a statement are in its sources
-// verbatim; other statements are in Dropped.
+// An Analysis holds statements by category. The names in a statement are in its sources verbatim;
+// other statements are in Dropped.
 type Analysis struct {
 	Categories []Category `json:"categories"`
 	Answered   []string   `json:"answered"` // the answered parts of the question, in words

@@ -24,7 +24,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// The names of the roles, as configuration, prompts and answers have them.
+// The names of the roles in configuration, prompts and answers.
 const (
 	PlannerRole    = "planner"
 	RewriterRole   = "rewriter"
@@ -47,8 +47,8 @@ const (
 	SupportGraderRole   = "support_grader"
 )
 
-// A Caller makes a role's calls, each as a step of the run. It is good for one job,
-// and for one call at a time.
+// A Caller makes a role's calls, each as a step of the run. It serves one job and is not safe for
+// concurrent use.
 type Caller interface {
 	// Call asks call.Model. The error is assay.ErrUnavailable if the provider
 	// failed. A role returns any other error unchanged.
@@ -63,10 +63,10 @@ type Call struct {
 	Role    string      `json:"role"`   // one of the names above
 	Prompt  string      `json:"prompt"` // the template and its hash: "grader@5f0c7a1e"
 	Model   llm.Model   `json:"-"`
-	Request llm.Request `json:"request"` // Attempts is the caller's to set
+	Request llm.Request `json:"request"` // the caller sets Attempts
 }
 
-// A Planner splits a question into sub-questions to look up.
+// A Planner splits a question into sub-questions to search for.
 type Planner interface {
 	Plan(ctx context.Context, c Caller, question string) (Plan, error)
 }
@@ -74,7 +74,7 @@ type Planner interface {
 // A Plan is a question's sub-questions, at least one, in an order in which they
 // can be answered.
 type Plan struct {
-	// Shape says how the sub-questions make up the question.
+	// Shape is how the sub-questions make up the question.
 	Shape        PlanShape     `json:"shape"`
 	SubQuestions []SubQuestion `json:"sub_questions"`
 
@@ -105,7 +105,7 @@ const (
 	Chain       PlanShape = "chain"       // an answer is needed to ask the next question
 )
 
-// A SubQuestion is one thing to look up.
+// A SubQuestion is one thing to search for.
 type SubQuestion struct {
 	Text string `json:"text"`
 	// Needs lists the sub-questions, by index, whose evidence this one builds
@@ -176,7 +176,7 @@ type GenerateInput struct {
 	// Rejected are statements of an earlier draft that their sources do not support.
 	Rejected []Rejected `json:"rejected,omitempty"`
 
-	// Advice are the shortcomings of an earlier draft, to be mended as far as the evidence
+	// Advice are the shortcomings of an earlier draft, to be corrected as far as the evidence
 	// allows.
 	Advice []string `json:"advice,omitempty"`
 }
@@ -257,7 +257,7 @@ const (
 type Statement struct {
 	Text     string `json:"text"`
 	Evidence []int  `json:"evidence"`
-	Item     bool   `json:"item"` // of a list: shown on a line of its own
+	Item     bool   `json:"item"` // of a list: shown on its own line
 
 	// Section is the heading of the statement, one of the sections that the domain
 	// prescribes for answers; empty: no heading.
@@ -287,16 +287,15 @@ type Verifier interface {
 	Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error)
 }
 
-// A Claim is a claim to verify.
+// A Claim is a claim for a Verifier.
 type Claim struct {
 	Text  string           `json:"claim"`
 	Cited []ground.Passage `json:"cited"`
 
-	// Said is the claim with pronouns and ellipses resolved; empty: it is Text.
+	// Said is the claim with pronouns and ellipses resolved; empty: same as Text.
 	Said string `json:"said,omitempty"`
 
-	// Row is set if the claim is a row of a table. Text is then made of its columns and
-	// cells.
+	// Row is set if the claim is a row of a table. Text then consists of its columns and cells.
 	Row *ground.Row `json:"row,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type Technique string
 const (
 	Resolve  Technique = "resolve"   // one question that can be understood without the conversation
 	Expand   Technique = "expand"    // other wordings: synonyms, the documents' own words
-	HyDE     Technique = "hyde"      // a passage as a document that answers the question would have it
+	HyDE     Technique = "hyde"      // a passage as in a document that answers the question
 	StepBack Technique = "step_back" // one more general question, whose answer is the background
 )
 
@@ -49,7 +49,7 @@ type Router interface {
 	Route(ctx context.Context, c Caller, question string) (Route, error)
 }
 
-// A Route is the router's estimate.
+// A Route is the estimate of a Router.
 type Route struct {
 	Complexity Complexity `json:"complexity"`
 	Reason     string     `json:"reason"` // in a sentence
@@ -57,7 +57,7 @@ type Route struct {
 	Outcome
 }
 
-// Complexity is how much work a question is.
+// Complexity is the amount of work that a question needs.
 type Complexity string
 
 // The complexities.
@@ -96,15 +96,15 @@ type NextQuery struct {
 	Outcome
 }
 
-// A Scorer scores how much each hit helps with a question, in order, and finds the parts of
+// A Scorer scores how much each hit helps to answer a question, in order, and finds the parts of
 // hits that do. The cautious score is 0.5, and the cautious part the whole hit.
 type Scorer interface {
 	Score(ctx context.Context, c Caller, question string, hits []assay.Hit) (HitScores, error)
 	Refine(ctx context.Context, c Caller, question string, hits []assay.Hit) (Refinement, error)
 }
 
-// A Refinement is the parts of each hit that bear on the question: spans of the text of the
-// hit, ascending. A hit of which nothing bears on it has none.
+// A Refinement holds the parts of each hit that bear on the question: ascending spans of the hit's
+// text. A hit without such parts has none.
 type Refinement struct {
 	Parts [][]Span `json:"parts"`
 

@@ -8,8 +8,8 @@ type Extractor interface {
 	Extract(ctx context.Context, c Caller, in Reading) (Extraction, error)
 }
 
-// An Extraction are entities and facts. Entities that no source names verbatim are left out,
-// and so are facts about them.
+// An Extraction holds entities and facts. Entities that no source names verbatim are left out, and
+// so are facts about them.
 type Extraction struct {
 	Entities []Entity    `json:"entities"`
 	Facts    []Statement `json:"facts"` // with only text and evidence

@@ -22,13 +22,13 @@ var adaptiveSpec = Spec{
 	UsualCost: "a route more than static for a simple question; a moderate one costs all steps of static, a query and a grade of the answer again with each further round",
 }
 
-// Adaptive does as much work as a question needs. A simple one is searched once, for few hits. A
-// moderate one is searched, answered, and searched again for what the answer lacks. A complex one
-// is planned, its sub-questions are looked up as Multihop does, for few hits each, and the answer
-// is written from what all of them brought. A router that fails has called it moderate.
+// Adaptive does as much work as a question needs. A simple question is searched once, for few hits.
+// A moderate one is searched and answered, then searched again for what the answer lacks. A complex
+// one is planned: its sub-questions are searched as in Multihop, with few hits each, and the answer
+// is written from all their results. If the router fails, the question counts as moderate.
 //
-// The work is decided once: a simple question whose one search does not suffice gets an honest
-// status and no further search, unlike with Auto.
+// The route is decided once. If the one search for a simple question is insufficient, Adaptive
+// reports that status and searches no further, unlike Auto.
 func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"
@@ -60,8 +60,8 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// moderate searches and answers in rounds, until an answer is complete: all of its evidence
-// suffices, and the answer grader misses nothing in it. The best answer stands.
+// moderate searches and answers in rounds until an answer is complete: its evidence is sufficient
+// and the answer grader finds nothing missing. It returns the best answer of all rounds.
 func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes) (Result, error) {
 	found := []finding{{question: e.Question, stop: assay.StopIterationLimit, notes: said}}
 	f := &found[0]
@@ -118,7 +118,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	return since(best, e.base(name, found), best.Notes), nil
 }
 
-// route asks the router how much work the question is. One that fails says Moderate.
+// route asks the router how complex the question is. If the router fails, the route is Moderate.
 func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, error) {
 	return hand(ctx, s, e, job[string, role.Route]{
 		role:     role.RouterRole,
@@ -128,8 +128,8 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 	}, e.Question, said)
 }
 
-// rounds searches for the question as it stands, then for what is missing, at most n
-// times, narrowed by filter.
+// rounds searches for the question itself, then for its gaps, with at most n searches, all of them
+// narrowed by filter.
 func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
 	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
 	err := f.goOn(ctx, s, e, n)
@@ -140,8 +140,8 @@ func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int
 	return []finding{f}, err
 }
 
-// goOn searches until what f holds suffices, nothing better is known, there was no progress
-// twice in a row, or n searches were made.
+// goOn searches until the hits of f are sufficient, the querier knows no better query, two searches
+// in a row made no progress, or n searches were made.
 func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 	var t trail
 	query := f.question
@@ -176,8 +176,8 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 	return nil
 }
 
-// planned plans the question and looks its sub-questions up, those that need another one
-// after it. A question that the plan leaves whole is searched in rounds.
+// planned plans the question and searches for its sub-questions, each after those that it needs. A
+// question that the plan does not split is searched in rounds.
 func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	plan, said, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
@@ -188,7 +188,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(plan.SubQuestions) == 1 { // it was not cut, so each search leads to the next
+	if len(plan.SubQuestions) == 1 { // not split, so each search leads to the next
 		found, err := e.rounds(ctx, s, plan.SubQuestions[0].Filter, e.Limits.Iterations)
 		if err == nil {
 			found[0].notes.join(said)
@@ -204,7 +204,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 		return found, nil
 	}
 	e = e.inSteps(plan)
-	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // for where a name is not found
+	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // in case a name is not found
 	if err != nil {
 		return nil, err
 	}

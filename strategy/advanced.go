@@ -24,17 +24,16 @@ var advancedSpec = Spec{
 		"suffice",
 }
 
-// Advanced prepares one good search for the question, or for each of several in one,
-// side by side. The question is searched together with other wordings of it and with a
-// passage as it would stand in a document that answers it (HyDE), narrowed by the
-// filter that the plan has for it; the retriever fuses what all of them find and
-// reranks it, and the grader drops what is under the floor. Where that does not suffice
-// the question may be too narrow: it is searched once more, together with a more
-// general one (step-back). What is relevant is compressed and put into order, the best
-// first and last, for the generator, and each statement of the draft is verified.
+// Advanced prepares one good search for the question, or one for each of several questions in it,
+// in parallel. The question is searched together with other wordings of it and with a passage as it
+// would stand in a document that answers it (HyDE), narrowed by the plan's filter for it. The
+// retriever fuses and reranks all hits, and the grader drops those below the floor. If the hits are
+// insufficient, the question may be too narrow: it is searched once more, together with a more
+// general one (step-back). The relevant passages are compressed and ordered for the generator, the
+// best first and last, and each statement of the draft is verified.
 //
-// Only the question itself says how relevant a hit is: a rewriting brings passages and
-// vouches for none.
+// The relevance of a hit is always its relevance to the question itself. A rewriting adds hits but
+// does not change their relevance.
 func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "advanced"
@@ -64,9 +63,9 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// lookReworded searches for the finding's question with other wordings of it; where that
-// does not suffice, with a more general question. It returns an error only if the run
-// cannot go on.
+// lookReworded searches for the finding's question together with other wordings of it, and with a
+// more general question if the hits are insufficient. It returns an error only if the run cannot go
+// on.
 func (f *finding) lookReworded(ctx context.Context, s run.Scope, env Env) error {
 	err := f.reworded(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
@@ -99,8 +98,8 @@ func (f *finding) reworded(ctx context.Context, s run.Scope, env Env) error {
 	return f.searchWith(ctx, s.Sub("round", 1), env, general)
 }
 
-// searchWith searches for the finding's question together with other wordings, and
-// grades what it holds then.
+// searchWith searches for the finding's question together with other wordings and grades all hits
+// found so far.
 func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings []string) error {
 	if _, err := f.find(ctx, s, env, assay.Query{Text: f.question, Filter: f.filter, Rewrites: wordings}); err != nil {
 		return err
@@ -108,16 +107,16 @@ func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings
 	return f.regrade(ctx, s, env)
 }
 
-// How many rewritings of one technique are searched, whatever a role makes: where no
-// number is asked for, so that those of two fit into one query, and at most.
+// Limits on the rewritings of one technique that are searched: fewWordings if the caller asks for
+// no number, so that the rewritings of two techniques fit into one query, and maxWordings at most.
 const (
 	fewWordings = 4
 	maxWordings = 8
 )
 
-// rewrite asks the rewriter. What it makes that says nothing, is the question itself, is
-// longer than a question may be or too much is left out, and the notes say so of the
-// latter two. A rewriter that fails has made nothing.
+// rewrite asks the rewriter. It drops rewritings that are empty, equal to the question, too long
+// for a query or more than were asked for, and records the last two cases in the notes. If the
+// rewriter fails, there are no rewritings.
 func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, said *notes) ([]string, error) {
 	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
 		role:    role.RewriterRole,
@@ -150,7 +149,7 @@ func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, sai
 	return made, nil
 }
 
-// distinct adds to texts those that it does not have, whatever their case.
+// distinct appends to texts those of more that it does not contain, ignoring case.
 func distinct(texts []string, more ...string) []string {
 	for _, m := range more {
 		known := false

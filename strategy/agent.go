@@ -18,8 +18,8 @@ var agentSpec = Spec{
 }
 
 // Agent is the single-agent baseline: one model with one prompt, which tells it to plan, retrieve,
-// analyse and reflect, with the tools and the limits of React. No planner and no reflector is
-// asked. Its evidence is graded, and its answer verified, as in every strategy.
+// analyse and reflect, with the tools and the limits of React. It uses no planner and no reflector.
+// Its evidence is graded, and its answer verified, as in every strategy.
 func Agent(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "agent", role.AllInOne)
 }

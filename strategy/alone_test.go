@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// graded is a finding with hits of these relevances, all of which are accepted.
+// graded returns a finding whose hits have the given relevances and are all accepted.
 func graded(verdict assay.GradeVerdict, relevances ...float64) finding {
 	f := finding{grade: role.Grade{Verdict: verdict}}
 	for i, r := range relevances {
@@ -19,8 +19,8 @@ func graded(verdict assay.GradeVerdict, relevances ...float64) finding {
 	return f
 }
 
-// One strong hit is handed alone where that is set, and nothing says that more than one
-// is needed.
+// TestAlone checks that a single strong hit is used alone only if Limits.Alone is set and one hit
+// can answer the question.
 func TestAlone(t *testing.T) {
 	const single = "Who approves travel to a customer?"
 	for _, tt := range []struct {
@@ -29,7 +29,7 @@ func TestAlone(t *testing.T) {
 		limits   Limits
 		writer   string
 		found    []finding
-		want     int // passages that are handed
+		want     int // number of hits used
 	}{
 		{"not set", single, Limits{}, "m", []finding{graded(assay.Sufficient, 0.99, 0.5)}, 2},
 		{"strong and ahead", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.8, 0.6)}, 1},

@@ -10,13 +10,12 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Ask has a question answered by the strategy of that name ("" is auto), as whoever
-// asked means it: a follow-up is understood from its conversation first. What there is
-// nothing to do for takes no step, so a question that stands for itself is gone about
-// as the strategy does.
+// Ask answers a question with the named strategy ("" is auto). It first rewrites a follow-up so
+// that it can be understood without its conversation. Preparation that a question does not need
+// takes no step.
 //
-// The answer's Question is the one that was asked, and Understood the one that was
-// gone about, where that is another. An unknown name is assay.ErrInvalid.
+// The answer's Question is the question as asked; Understood is the question that was answered, if
+// that differs. An unknown name is assay.ErrInvalid.
 func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, error) {
 	spec, err := Lookup(name)
 	if err != nil {
@@ -46,14 +45,14 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	return env.asAsked(r.Answer, question, said), nil
 }
 
-// goAbout has the strategy answer a question, unless it can mean several things: then it
-// is asked back, or each of them is answered.
+// goAbout answers the question with the strategy, unless the question is ambiguous. Then it asks
+// back, or answers each of the meanings.
 func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, said *notes) (Result, error) {
 	r, done, err := e.clarify(ctx, s.Sub("clarify", 0), name, said)
 	if err != nil || done {
 		return e.inWhole(r), err
 	}
-	if !e.spanNamed { // else it says which it means
+	if !e.spanNamed { // otherwise the question names its collections
 		e.first = &firstSearch{}
 	}
 	if r, err = ask(ctx, s, e); err != nil {
@@ -66,7 +65,7 @@ func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, sa
 	return e.inWhole(r), err
 }
 
-// asAsked is the answer to what was gone about, as that to the question that was asked.
+// asAsked turns an answer to the understood question into one to the question as asked.
 func (e Env) asAsked(a assay.Answer, question string, said notes) assay.Answer {
 	if a.Question != question {
 		understood, _ := e.conversed().clean(a.Question)
@@ -78,8 +77,8 @@ func (e Env) asAsked(a assay.Answer, question string, said notes) assay.Answer {
 	return a
 }
 
-// conversed are the sources of what is said about a follow-up: what the question or the
-// conversation before it names may be named.
+// conversed returns the allowed sources of an understood question: the words of the question as
+// asked and of the conversation before it.
 func (e Env) conversed() sources {
 	of := asked(e.asked)
 	for _, t := range e.History {
@@ -88,8 +87,8 @@ func (e Env) conversed() sources {
 	return of
 }
 
-// understand returns e with the question that a follow-up is, once it is said without
-// the conversation before it. One that cannot be told is gone about as it stands.
+// understand returns e with a follow-up question rewritten so that it can be understood without its
+// conversation. If it cannot be rewritten, the question is left unchanged.
 func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 	var said notes
 	if len(e.History) == 0 || e.Roles.Rewriter == nil {

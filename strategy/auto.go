@@ -19,16 +19,16 @@ var autoSpec = Spec{
 	UsualCost: "as static if the first search suffices; else the steps of corrective or multihop besides",
 }
 
-// Auto searches once, as Static does but with the plan's filter, and answers if that suffices.
-// Otherwise it goes on as Corrective does, without repeating the search for a question in one
-// part. Questions that are plainly several go to Corrective at once.
+// Auto searches once, like Static but with the plan's filter, and answers if the hits are
+// sufficient. Otherwise it goes on like Corrective, without repeating the search for a question in
+// one part. Questions that plainly ask for several things go to Corrective at once.
 //
-// A question that describes a thing instead of naming it, as in "the spouse of the director of
-// Jump for Glory", is searched once with a far walk over the entity graph, as Graph does. If
-// that does not suffice, the question is taken apart as Multihop does, except that a name that
-// stands in what was found is not searched for, and only the likeliest name is tried. All gold
-// in ten passages, the match of the answer, and steps, on hotpotqa-train100, musique-train100
-// and clapnq-answerable:
+// A question that describes a thing instead of naming it, as in "the spouse of the director of Jump
+// for Glory", is searched once with a far walk over the entity graph, like Graph. If that is
+// insufficient, the question is split as in Multihop, except that names contained in the hits are
+// not searched for and only the likeliest name is tried. The table has the share of questions with
+// all gold in ten passages, the match of the answer, and the steps, on hotpotqa-train100,
+// musique-train100 and clapnq-answerable:
 //
 //	           static       multihop         auto
 //	hotpotqa   .99 .37 5.0  .99 .46  9.1  .98 .38 5.7
@@ -62,7 +62,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return env.autoChain(ctx, s, plan, f)
 	}
 	enough := f.sufficient()
-	if plan.Shape == role.Comparison { // one passage has to speak of all that is compared
+	if plan.Shape == role.Comparison { // one passage must contain everything that is compared
 		enough = enough && f.holdTogether(plan, env.Limits)
 	}
 	if enough {
@@ -76,15 +76,15 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if plan.Shape == role.Single {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, &f, notes{})
 	}
-	// What was looked up is none of its parts, but was searched all the same.
+	// The first search is not one of the plan's parts, but it is reported and counted.
 	answer, err := env.correct(ctx, s.Sub("corrective", 0), plan, nil, f.notes)
 	answer.Searched = append(slices.Clone(f.searched), answer.Searched...)
 	answer.Iterations += f.iterations
 	return answer, err
 }
 
-// outline returns the plan by which Auto decides: the one that the run began with, else the
-// planner's.
+// outline returns the plan by which Auto decides: Outline if the question is the one asked,
+// otherwise the planner's.
 func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	if e.Outline != nil && (e.asked == "" || e.Question == e.asked) {
 		return *e.Outline, notes{}, nil
@@ -92,8 +92,8 @@ func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error)
 	return e.plan(ctx, s)
 }
 
-// autoChain answers a question that takes several steps from one search, where that
-// suffices, else along its plan, from the names that it brought.
+// autoChain answers a question that takes several steps. It uses the first search f if that is
+// sufficient, otherwise it follows the plan, starting with the names in f's hits.
 func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f finding) (Result, error) {
 	found, name := []finding{f}, "graph"
 	if !f.cutShort() && !f.sufficient() {
@@ -112,8 +112,8 @@ func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f findi
 	return answer, err
 }
 
-// filterOf returns the filter that all sub-questions of a plan have; common is false
-// where they have different ones.
+// filterOf returns the filter that all sub-questions of a plan share; common is false if they
+// differ.
 func filterOf(plan role.Plan) (filter assay.Filter, common bool) {
 	for i, sub := range plan.SubQuestions {
 		if i == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// An Earlier is a run whose answer may be that to the question: it was asked with the
-// same rights, of the same documents, models and settings.
+// An Earlier is a run whose answer may be reused for the question. It was asked with the same
+// rights, of the same documents, models and settings.
 type Earlier struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
@@ -21,43 +21,42 @@ type Earlier struct {
 
 // A Cache reaches the answers of earlier runs.
 type Cache interface {
-	// Given returns the answer of an earlier run, if it may be given again, and the
-	// documents that the run read; nil, if it may not: it is gone, what it depends on has
+	// Given returns the answer of an earlier run and the IDs of the documents that the run read. It
+	// returns a nil answer if that may not be reused: it was deleted, something it depends on has
 	// changed, or access was lost.
 	Given(ctx context.Context, run string) (*assay.Answer, []string, error)
 }
 
-// SameQuestion reports whether two questions have the same words: they differ in white
-// space, in what ends them, and in the case of whole words at most. Vectors do not tell
-// "Does Alice report to Bob?" from "Does Bob report to Alice?".
+// SameQuestion reports whether two questions have the same words. They may differ in white space,
+// in closing punctuation, and in the case of words without inner capitals. Vectors do not
+// distinguish "Does Alice report to Bob?" from "Does Bob report to Alice?".
 func SameQuestion(a, b string) bool {
 	one, other := strings.Fields(strings.TrimRight(a, " ?.!")), strings.Fields(strings.TrimRight(b, " ?.!"))
 	return len(one) > 0 && slices.EqualFunc(one, other, func(x, y string) bool { return x == y || plain(x) && plain(y) && strings.EqualFold(x, y) })
 }
 
-// plain reports whether a word has no capital after its first letter: newReader is not
-// NewReader, and US is not us.
+// plain reports whether a word has no capital after its first letter. It keeps newReader apart from
+// NewReader, and US from us.
 func plain(word string) bool {
 	_, size := utf8.DecodeRuneInString(word)
 	return !strings.ContainsFunc(word[size:], unicode.IsUpper)
 }
 
-// A cacheOutput is what a look for an earlier answer brought.
+// A cacheOutput is the recorded result of a lookup.
 type cacheOutput struct {
-	Answer    *assay.Answer `json:"answer"`              // nil: there is none to be given
+	Answer    *assay.Answer `json:"answer"`              // nil: no answer can be reused
 	Documents []string      `json:"documents,omitempty"` // that its run read, by ID
 }
 
-// cacheInput is what a look for an earlier answer records.
+// A cacheInput is the recorded input of a lookup.
 type cacheInput struct {
 	Question string       `json:"question"`
 	Earlier  []Earlier    `json:"earlier"`
 	Access   assay.Access `json:"access"`
 }
 
-// fromCache returns the answer of an earlier run to the same question; ok is false when
-// there is none. Not to find one is no failure of the run: it goes on and answers the
-// question anew.
+// fromCache returns the answer of an earlier run to the same question; ok is false if there is
+// none. A failed lookup is noted and does not end the run.
 func (e Env) fromCache(ctx context.Context, s run.Scope, said *notes) (answer assay.Answer, ok bool) {
 	if len(e.Earlier) == 0 {
 		return assay.Answer{}, false
@@ -78,8 +77,7 @@ func (e Env) fromCache(ctx context.Context, s run.Scope, said *notes) (answer as
 	return *found.Answer, true
 }
 
-// lookForEarlier returns the answer of the first of the earlier runs whose question is the
-// same.
+// lookForEarlier returns the reusable answer of the first earlier run with the same question.
 func (e Env) lookForEarlier(ctx context.Context, in cacheInput) (cacheOutput, error) {
 	for _, r := range in.Earlier {
 		if !SameQuestion(in.Question, r.Question) {
@@ -92,7 +90,7 @@ func (e Env) lookForEarlier(ctx context.Context, in cacheInput) (cacheOutput, er
 	return cacheOutput{}, nil
 }
 
-// given returns the answer of an earlier run as that to the question.
+// given returns the answer of an earlier run, adapted to the question.
 func (e Env) given(ctx context.Context, question string, r Earlier) (cacheOutput, error) {
 	before, documents, err := e.Cache.Given(ctx, r.Run)
 	if err != nil || before == nil {
@@ -101,7 +99,7 @@ func (e Env) given(ctx context.Context, question string, r Earlier) (cacheOutput
 	a := *before
 	a.Question, a.Understood = question, ""
 	a.Cached = &assay.Cached{Run: r.Run, Question: r.Question}
-	a.Roles = make([]assay.RoleUse, len(before.Roles)) // who did it then; it costs nothing now
+	a.Roles = make([]assay.RoleUse, len(before.Roles)) // the earlier use; it costs nothing now
 	for i, use := range before.Roles {
 		use.Usage = assay.Usage{}
 		a.Roles[i] = use

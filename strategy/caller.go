@@ -13,27 +13,26 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// maxAttempts is how often a call is made until it succeeds, where the budget has
-// room for that.
+// maxAttempts is the maximum number of attempts of a call, if the budget allows them.
 const maxAttempts = 4
 
-// A caller makes the calls of one role's job: steps of the group that the job is.
+// A caller makes the calls of one role's job. The calls are steps of the job's group.
 type caller struct {
 	scope  run.Scope
-	stream func(path string, d llm.Delta) // nil: nobody wants to see it
-	share  float64                        // of the time that the run has left, for the whole job
+	stream func(path string, d llm.Delta) // may be nil
+	share  float64                        // of the run's remaining time, for the whole job
 	calls  int
-	until  time.Time // when that is over; zero: no call was made yet
+	until  time.Time // end of the share; zero before the first call
 }
 
-// The shares of jobs. A provider that takes longer has failed, and whoever stands in
-// for it still comes to an answer; most of the time is for writing that.
+// Shares of the run's remaining time for the jobs. A provider that exceeds its share has failed,
+// and its fallback still has time to answer. Most of the time is for writing the answer.
 const (
 	searchShare = 0.25 // planning and grading
 	answerShare = 0.75 // writing and verifying
 )
 
-// errSlow is the cause of a context that a job's share has ended.
+// errSlow is the cause of a context that ended with its job's share.
 var errSlow = errors.New("the job's share of the run's time is over")
 
 // Within implements role.Caller.
@@ -41,7 +40,7 @@ func (c *caller) Within(ctx context.Context) (context.Context, context.CancelFun
 	return c.within(ctx)
 }
 
-// within returns a context that ends when the job's share does.
+// within returns a context that ends with the job's share of the time.
 func (c *caller) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok && c.until.IsZero() {
 		c.until = time.Now().Add(time.Duration(c.share * float64(time.Until(end))))
@@ -52,8 +51,8 @@ func (c *caller) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithDeadlineCause(ctx, c.until, errSlow)
 }
 
-// slow turns the error of a call that the job's share has ended into the provider's:
-// it is the run that goes on.
+// slow turns the error of a call that exceeded its job's share into a provider error, since the run
+// itself can go on.
 func slow(limited context.Context, model string, err error) error {
 	if err == nil || context.Cause(limited) != errSlow {
 		return err
@@ -66,15 +65,15 @@ func slow(limited context.Context, model string, err error) error {
 	return out
 }
 
-// next returns where the job's next call takes place.
+// next returns the scope of the job's next call.
 func (c *caller) next() run.Scope {
 	s := c.scope.Sub("call", c.calls)
 	c.calls++
 	return s
 }
 
-// Call implements role.Caller. The step reserves what one attempt may cost at most;
-// as many more are made as fit into the budget besides.
+// Call implements role.Caller. The step reserves the maximum cost of one attempt. It makes further
+// attempts as far as the budget allows.
 func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error) {
 	s := c.next()
 	most, err := upperBound(call)
@@ -96,7 +95,7 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 	})
 }
 
-// spent returns what a call has cost: when it failed, what its error says.
+// spent returns the usage of a call. If the call failed, the usage comes from its error.
 func spent(u assay.Usage, err error) assay.Usage {
 	if err == nil {
 		return u
@@ -124,7 +123,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 	})
 }
 
-// mostOf returns the most that one judgement of a service may cost: what it reads.
+// mostOf returns the maximum cost of one judgement of a service, which is its input.
 func mostOf(v ground.Service, claim role.Claim) assay.Usage {
 	text := llm.EstimateTokens(claim.Alone())
 	for _, p := range claim.Cited {
@@ -139,8 +138,8 @@ func mostOf(v ground.Service, claim role.Claim) assay.Usage {
 	return u
 }
 
-// upperBound returns the most that one attempt of a call may cost. The tokens of a
-// request are an estimate, and a cautious one.
+// upperBound returns the maximum cost of one attempt of a call. The number of tokens is a cautious
+// estimate.
 func upperBound(call role.Call) (assay.Usage, error) {
 	u := assay.Usage{Calls: 1, InputTokens: call.Request.InputTokens(), OutputTokens: call.Request.MaxTokens}
 	if call.Request.MaxTokens < 1 {

@@ -25,8 +25,8 @@ func (silent) Generate(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (l
 	return llm.Response{}, ctx.Err()
 }
 
-// TestSlowModel says that a job ends with its share of the run's time, by an error of
-// the provider and not of the run, and that its next call has no more of it.
+// TestSlowModel checks that a job ends with its share of the run's time, with an error of the
+// provider and not of the run, and that its next call has no time left.
 func TestSlowModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		journal := &run.Memory{}
@@ -61,10 +61,10 @@ func TestSlowModel(t *testing.T) {
 	})
 }
 
-// reading is a verifier that is a service and reads what it is given.
+// reading is a verifier that is a service.
 type reading struct{ ground.Service }
 
-// TestServiceReservesTokens says that a verifier that is a service has room for what it
+// TestServiceReservesTokens checks that a verifier that is a service reserves the tokens that it
 // reads, whether or not its price is known.
 func TestServiceReservesTokens(t *testing.T) {
 	claim := role.Claim{Text: "The notice is three months.", Cited: []ground.Passage{{Quote: "The notice is three months.", Context: strings.Repeat("The notice is three months. ", 20)}}}

@@ -7,11 +7,11 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// keepCarriers drops of a supported claim's citations those that have nothing to do with
-// it: a draft that cites three passages where one says it shows that one. What says the
-// claim by itself, by its words, carries it; where nothing does, as when it takes several
-// together or the passages are in another language, all that share a word with it stay,
-// and where none shares one, all.
+// keepCarriers drops citations of a supported claim that are unrelated to it, since a draft may
+// cite three passages when only one supports the claim. It keeps the citations that support the
+// claim by themselves, judged by their words. If none does, because the claim needs several
+// passages or they are in another language, it keeps all that share a word with the claim. If none
+// shares a word, it keeps all.
 func (c *checkedClaim) keepCarriers(ctx context.Context, passages []passage) {
 	if c.Verdict != assay.Supported || len(c.cited) < 2 {
 		return
@@ -35,8 +35,8 @@ func (c *checkedClaim) keepCarriers(ctx context.Context, passages []passage) {
 	}
 }
 
-// saidBy reports whether the local verifier finds the claim in one passage. That is plain
-// computation, which a caller who has gone does not end.
+// saidBy reports whether the local verifier finds the claim supported by one passage. This is plain
+// computation, so it ignores cancellation.
 func (c *checkedClaim) saidBy(ctx context.Context, p ground.Passage) bool {
 	ctx = context.WithoutCancel(ctx)
 	claim := c.Text

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// A claim shows the citations that say it, whatever its draft cites.
+// TestCarriers checks that a claim keeps only the citations that support it.
 func TestCarriers(t *testing.T) {
 	texts := []string{
 		"The gateway listens on port 9443. Logs are kept for a month.",
@@ -30,7 +30,7 @@ func TestCarriers(t *testing.T) {
 	}{
 		{"Passwords must be mailed to the auditor.", []int{1, 2, 3}, assay.Supported, []int{2}},
 		{"Passwords must be mailed to the auditor.", []int{3}, assay.Supported, []int{3}},
-		{"The gateway and passwords have an auditor.", []int{1, 2, 3}, assay.Supported, []int{1, 2}}, // by a verifier that reads
+		{"The gateway and passwords have an auditor.", []int{1, 2, 3}, assay.Supported, []int{1, 2}}, // supported by a verifier that reads
 		{"Zwei Dinge gehen.", []int{1, 3}, assay.Supported, []int{1, 3}},
 		{"Passwords must be mailed to the auditor.", []int{1, 2, 3}, assay.Unsupported, []int{1, 2, 3}},
 	} {
@@ -39,7 +39,7 @@ func TestCarriers(t *testing.T) {
 			c.cited = append(c.cited, assay.Citation{Number: n, Quote: texts[n-1]})
 		}
 		gone, cancel := context.WithCancel(t.Context())
-		cancel() // who asked may have gone: that decides nothing
+		cancel() // a cancelled context does not change the result
 		c.keepCarriers(gone, passages)
 		var got []int
 		for _, cit := range c.cited {

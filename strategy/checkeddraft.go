@@ -17,25 +17,25 @@ import (
 
 // A checkedDraft is a draft with the verdicts on its claims.
 type checkedDraft struct {
-	from       string // what it was written from: the generator's input, as JSON
+	from       string // the generator's input, as JSON
 	draft      role.Draft
 	checked    []checkedClaim
-	unusable   []int // the draft's statements, by index, that could not be shown as they are
+	unusable   []int // the draft's statements, by index, that could not be shown
 	evidence   []assay.Evidence
 	passages   []passage         // of the evidence
-	conflicts  []ground.Conflict // in the evidence, about the question
-	readable   bool              // there are bytes of the evidence to cite
-	byModel    bool              // a model wrote it, and not the local generator
-	quoted     bool              // it is made of sentences of the passages
-	notes      notes             // of what could not be shown
-	unfinished error             // why there was no room for another draft, of which nothing stands
-	ended      assay.Stop        // what the run had no room for any more while claims were judged again
+	conflicts  []ground.Conflict // found in the evidence, about the question
+	readable   bool              // the evidence has bytes to cite
+	byModel    bool              // a model wrote it, not the local generator
+	quoted     bool              // it consists of sentences of the passages
+	notes      notes             // about statements that could not be shown
+	unfinished error             // why there was no room for another draft when no claim stands
+	ended      assay.Stop        // budget that ran out while claims were judged again
 }
 
-// supported returns the claims that the verifier let through.
+// supported returns the claims with the verdict Supported.
 func (w checkedDraft) supported() []checkedClaim {
 	claims := slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
-	for i := range claims { // an item whose beginning fell is one all the same
+	for i := range claims { // an item stays an item even if its beginning was refused
 		first := i == 0 || claims[i-1].statement != claims[i].statement
 		claims[i].Item = first && w.isItem(claims[i].statement)
 	}
@@ -46,7 +46,7 @@ func (w checkedDraft) isItem(statement int) bool {
 	return statement >= 0 && w.draft.Statements[statement].Item
 }
 
-// stand counts the claims of the draft that stand.
+// stand returns the number of supported claims of the draft.
 func (w checkedDraft) stand() int {
 	n := 0
 	for _, c := range w.checked {
@@ -57,7 +57,7 @@ func (w checkedDraft) stand() int {
 	return n
 }
 
-// state says how the draft came about.
+// state returns how the draft came about.
 func (w checkedDraft) state() draftState {
 	switch {
 	case w.draft.Failure != "":
@@ -68,38 +68,36 @@ func (w checkedDraft) state() draftState {
 	return draftWritten
 }
 
-// refused returns the claims of the draft that the verifier judged and did not let
-// through.
+// refused returns the claims of the draft that the verifier judged and did not support.
 func (w checkedDraft) refused() []checkedClaim {
 	return slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool {
 		return c.statement < 0 || c.Failed || c.Verdict == assay.Supported
 	})
 }
 
-// fell reports whether something was drafted, or should have been, and nothing of it
-// stands; that the verifier failed is not the draft's fault.
+// fell reports whether no claim is supported although something was drafted or the generator
+// failed. A failure of the verifier does not count.
 func (w checkedDraft) fell() bool {
 	return w.readable && failures(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
 }
 
-// lacks reports whether something of the draft fell, for which another one may have
-// better words.
+// lacks reports whether a part of the draft was refused or unusable, so that another draft may word
+// it better.
 func (w checkedDraft) lacks() bool {
 	return w.readable && w.draft.Failure == "" && failures(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
 }
 
-// write has an answer written and verified. A model of whose draft something does not
-// stand is asked once more, and told what; of both drafts the one counts of which more
-// stands. A small one that writes simple questions hands over to the large one then, and
-// also where it says that something is open. When its replies could not be used at all, the
-// passages are quoted instead. A model is not asked again with what it was asked before:
-// then last stands, which is what became of that. Where the run had no room for one of
-// these and nothing stands, the draft is unfinished.
+// write writes and verifies a draft. If some claims of a model's draft are refused, the model is
+// asked once more, with the refused claims, and the draft with more supported claims wins. A small
+// model that writes simple questions hands over to the large one in that case, and also if its
+// draft reports open points. If the model's replies are unusable, the passages are quoted instead.
+// If the input is the same as that of last, write returns last and asks no model. If the run had no
+// room for one of these steps and no claim is supported, the draft is unfinished.
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (checkedDraft, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.writer() == "" {
 		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, said)
-		w.byModel = false // whoever went on with the run
+		w.byModel = false // even if a model resumed the run
 		if err == nil {
 			*last = w
 		}
@@ -163,9 +161,9 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	return w, nil
 }
 
-// draft has one generator write, and what it writes verified. Model is the one that the
-// generator asks today, for the record; empty: none. Quotes says that it writes quotations
-// alone, as a local one does that stands in.
+// draft lets one generator write and verifies the result. Model names the model that the generator
+// asks now, for the record, or is empty. Quotes means that the generator writes quotations only, as
+// the local fallback does.
 func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, said *notes) (checkedDraft, error) {
 	var w checkedDraft
 	var err error
@@ -183,7 +181,7 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 	return w, err
 }
 
-// remarks adds to notes what is to be known of what is not shown.
+// remarks adds notes on replaced, corrected and omitted statements.
 func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
 	all := notes{texts: slices.Clone(said)}
 	all.join(w.notes)
@@ -208,7 +206,7 @@ func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
 	return all.texts
 }
 
-// dropped returns the claims that a model wrote and that are neither shown nor replaced.
+// dropped returns the claims of a model that are neither shown nor replaced.
 func (w checkedDraft) dropped() []checkedClaim {
 	if !w.byModel {
 		return nil
@@ -216,7 +214,7 @@ func (w checkedDraft) dropped() []checkedClaim {
 	return slices.DeleteFunc(w.refused(), func(c checkedClaim) bool { return c.replaced })
 }
 
-// droppedGaps names what was dropped, in the model's words.
+// droppedGaps returns a gap for each dropped claim, in the model's words.
 func (w checkedDraft) droppedGaps() []assay.Gap {
 	var gaps []assay.Gap
 	for _, c := range w.dropped() {
@@ -225,8 +223,8 @@ func (w checkedDraft) droppedGaps() []assay.Gap {
 	return gaps
 }
 
-// leftOut says how many of a draft's statements are not shown, and why; empty: none
-// is missing.
+// leftOut returns a note with the number of statements that are not shown and the reasons, or "" if
+// all are shown.
 func (w checkedDraft) leftOut() string {
 	refused, failed, all := len(w.refused()), 0, len(w.unusable)
 	for _, c := range w.checked {
@@ -265,8 +263,8 @@ func (w checkedDraft) leftOut() string {
 	return fmt.Sprintf("left out: %d of %s: %s", n, count(all, "statement", "statements"), strings.Join(why, ", "))
 }
 
-// torn reports whether what is left out was an item of a list, a row of a table or a
-// side of a conflict: what is shown then looks whole and is not.
+// torn reports whether an item of a list, a row of a table or a side of a conflict was left out, so
+// that the rest looks complete but is not.
 func (w checkedDraft) torn() bool {
 	out := slices.Clone(w.unusable)
 	for _, c := range w.checked {
@@ -279,17 +277,17 @@ func (w checkedDraft) torn() bool {
 	})
 }
 
-// quotedScope is where the local generator writes in the place of a model.
+// quotedScope is the scope in which the local generator replaces a model.
 const quotedScope = judged.Quoted
 
-// Quoted reports whether the step of that path is one of the local generator, which wrote
-// in the place of the model that the run began with.
+// Quoted reports whether a step path is one of the local generator replacing the model that the run
+// began with.
 func Quoted(path string) bool { return strings.Contains(path, quotedScope+"[") }
 
-// maxRejected is how many statements a generator is told of that did not hold.
+// maxRejected is the maximum number of rejected statements that a generator is given.
 const maxRejected = 12
 
-// rejected lists what of a draft was not let through.
+// rejected returns the refused claims and the unusable statements of a draft, for another attempt.
 func rejected(w checkedDraft) []role.Rejected {
 	var list []role.Rejected
 	for _, c := range w.refused() {
@@ -301,8 +299,8 @@ func rejected(w checkedDraft) []role.Rejected {
 	return list[:min(len(list), maxRejected)]
 }
 
-// generate asks a generator; model is the one that it asks. One that fails has written
-// nothing, and the draft says so.
+// generate asks a generator; model names the model it uses. If the generator fails, the draft is
+// empty and records the failure.
 func (e Env) generate(ctx context.Context, s run.Scope, generator role.Generator, model string, in role.GenerateInput) (role.Draft, error) {
 	step := run.Step{Name: "generate", Kind: assay.StepGenerate, Model: model}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/assay-rag/assay/internal/sense"
 )
 
-// narrowed returns e for a follow-up that is about a reading which was offered before and
-// whose words do not tell it from others that are called alike, "Getting started (vega)":
-// only passages of that one count then, and its name is no word to search for.
+// narrowed returns e for a follow-up that chose one of the meanings offered before, if its words do
+// not distinguish that meaning from others of the same name, as in "Getting started (vega)". Only
+// passages of that meaning count then, and its name is removed from the query.
 func (e Env) narrowed() Env {
 	for i := len(e.History) - 1; i >= 0; i-- {
 		for _, name := range sense.Offered(e.History[i].Answer) {
@@ -26,7 +26,7 @@ func (e Env) narrowed() Env {
 	return e
 }
 
-// ofChosen keeps of what a search brought the passages of what was chosen, if anything was.
+// ofChosen drops the hits that are not of the chosen meaning, if there is one.
 func (e Env) ofChosen(found assay.Results) assay.Results {
 	if e.picked == "" {
 		return found

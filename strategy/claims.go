@@ -12,10 +12,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// claimsOf cuts a draft into claims, each with the words of the evidence that it rests
-// on. What they say is what will be shown, so it is cleaned first. Unusable are the
-// statements, by index, of which nothing is left then. What commits to nothing is none
-// of both. Quoted says that no model wrote the draft: its sentences are the documents'.
+// claimsOf cuts a draft into claims, each with its citations in the evidence. The text of a claim
+// is shown, so it is cleaned first. Unusable holds the indexes of statements that cannot be shown
+// after that. Statements that assert nothing are in neither result. Quoted means that the draft was
+// not written by a model: its sentences are those of the documents.
 func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
 	columns := columnsOf(draft)
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
@@ -35,9 +35,9 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		case st.Cells != nil:
 			var cells []string
 			if cells, dropped = cellsOf(st.Cells, from); !dropped && strings.Join(cells, "") != "" {
-				sentence, _ := from.statement(st.Text) // is judged, and not shown
+				sentence, _ := from.statement(st.Text) // judged, not shown
 				if surface.Negations(sentence) != surface.Negations(strings.Join(cells, "; ")) {
-					sentence = "" // the cells do not say that
+					sentence = "" // the cells do not have the same negations
 				}
 				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}
 				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
@@ -69,7 +69,7 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 	return bySection(claims), unusable
 }
 
-// resolve sets how each claim reads by itself, given the question and the claim before it.
+// resolve sets the standalone form of each claim, given the question and the claim before it.
 func resolve(question string, claims []checkedClaim) {
 	before := ""
 	for i := range claims {
@@ -84,8 +84,8 @@ func resolve(question string, claims []checkedClaim) {
 	}
 }
 
-// bySection puts what stands under no heading first, and what stands under one
-// together, in the order in which the headings come.
+// bySection groups claims by section: those without one first, then the sections in order of first
+// appearance.
 func bySection(claims []checkedClaim) []checkedClaim {
 	at := map[string]int{"": 0}
 	for _, c := range claims {
@@ -97,7 +97,7 @@ func bySection(claims []checkedClaim) []checkedClaim {
 	return claims
 }
 
-// columnsOf returns the heads of a draft's table as they are shown.
+// columnsOf returns the column heads of a draft's table in the form in which they are shown.
 func columnsOf(draft role.Draft) []string {
 	columns := make([]string, len(draft.Columns))
 	for i, c := range draft.Columns {
@@ -106,8 +106,8 @@ func columnsOf(draft role.Draft) []string {
 	return columns
 }
 
-// cellsOf returns a row's cells as they may be shown. Dropped says that one of them may
-// not be.
+// cellsOf returns a row's cells in the form in which they may be shown. Dropped reports that one of
+// them may not be shown.
 func cellsOf(cells []string, from sources) (out []string, dropped bool) {
 	out = make([]string, len(cells))
 	for i, c := range cells {
@@ -118,17 +118,17 @@ func cellsOf(cells []string, from sources) (out []string, dropped bool) {
 	return out, dropped
 }
 
-// cell returns the text of a table's cell as it may be shown: on one line, and
-// without what would end the cell.
+// cell returns the text of a table's cell in the form in which it may be shown: on one line, and
+// without the character that ends a cell.
 func (s sources) cell(text string) (shown string, dropped bool) {
 	text, dropped = s.statement(text)
 	text = strings.Join(strings.Fields(text), " ")
 	return strings.ReplaceAll(text, "|", "/"), dropped
 }
 
-// rowText says what a row says: what each column of it holds. These are the words that
-// are shown, and those that a verifier judges; one that goes by words judges the
-// generator's sentence for the row beside its cells, since heads are seldom said.
+// rowText returns a row as text: the head and content of each filled cell. This text is shown and
+// judged by the verifier. The local verifier judges the generator's sentence for the row instead if
+// that has the words of all cells (see ground.Row.Claim), since sources seldom contain the heads.
 func rowText(columns, cells []string) string {
 	var pairs []string
 	for i, cell := range cells {
@@ -143,8 +143,8 @@ func rowText(columns, cells []string) string {
 	return strings.Join(pairs, "; ")
 }
 
-// wordsOf are the words by which a claim's citation is found: of a row those of its
-// sentence and its cells.
+// wordsOf returns the words by which a claim's citation is located. For a row they are those of its
+// sentence, or of its cells if it has none.
 func wordsOf(c ground.Claim, row *ground.Row) string {
 	if row == nil {
 		return c.Text
@@ -155,14 +155,14 @@ func wordsOf(c ground.Claim, row *ground.Row) string {
 	return strings.Join(row.Cells, "; ")
 }
 
-// cite finds the words of the evidence that a claim rests on. Of evidence that shares
-// no word with it, as when it is in another language, it cites the whole passage.
+// cite locates the words of the evidence that support a claim. If the evidence shares no word with
+// the claim, for example because it is in another language, cite cites the whole passage.
 func cite(c ground.Claim, words string, evidence []assay.Evidence, passages []passage) checkedClaim {
 	claim := checkedClaim{Claim: c}
 	var cited []int
 	for _, n := range c.Evidence {
 		if n < 1 || n > len(evidence) || passages[n-1].Text == "" || slices.Contains(cited, n) {
-			continue // a number that was never minted, or bytes that are not what was searched
+			continue // unknown number, or the bytes are not those searched
 		}
 		cited = append(cited, n)
 		start, end := ground.Locate(words, passages[n-1].Text)
@@ -174,8 +174,8 @@ func cite(c ground.Claim, words string, evidence []assay.Evidence, passages []pa
 	return claim
 }
 
-// verbatim reports whether a quotation is an item or a row of the passages that it cites, word
-// for word: it is shown with what announces it, or with its heads.
+// verbatim reports whether a quotation is an item or a row of its cited passages, word for word. It
+// is shown with its introduction or its heads.
 func verbatim(st role.Statement, passages []passage) bool {
 	if !st.Item && (st.Cells == nil || !slices.Equal(st.Cells, layout.Cells(st.Text))) {
 		return false
@@ -184,8 +184,8 @@ func verbatim(st role.Statement, passages []passage) bool {
 	return from.holds(st.Text)
 }
 
-// citeHeads has a row of a table cite the line of its passage that has the heads of its
-// columns, too, where there is one.
+// citeHeads makes a table row also cite the line of its passage with the column heads, if there is
+// one.
 func (c *checkedClaim) citeHeads(evidence []assay.Evidence, passages []passage) {
 	if c.row == nil || len(c.cited) == 0 {
 		return

@@ -14,17 +14,16 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// How much is said of what an ambiguous question can mean.
+// Limits on the meanings of an ambiguous question.
 const (
-	shownReadings    = 4  // that are named when asking back
-	answeredReadings = 3  // that are answered side by side; with more it is asked back
-	readingRunes     = 80 // of a reading's name
+	shownReadings    = 4  // meanings named when asking back
+	answeredReadings = 3  // meanings answered in one answer; if there are more, the answer asks back
+	readingRunes     = 80 // length of a meaning's name
 )
 
-// clarify asks back where the question does not say what it is about, as "How do I
-// configure it?" without a conversation, and the documents speak of several things. Of
-// a question that is clear by its words it takes no step; done is false then, and where
-// one thing alone can be meant.
+// clarify asks back if the question does not name its subject, as in "How do I configure it?"
+// without a conversation, and the documents offer several. It takes no step for a question that is
+// clear by its words. Done is false in that case, and also if only one subject is possible.
 func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer Result, done bool, err error) {
 	if e.untold.words != "" {
 		return e.askWhich(strategy), true, nil
@@ -35,10 +34,10 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	}
 	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
 	var found assay.Results
-	if !bare { // else there is no word to search for
+	if !bare { // a bare question has no word to search for
 		found, err = e.search(ctx, s, q)
 		if stopOf(err) != "" {
-			return Result{}, false, nil // the strategy will say so
+			return Result{}, false, nil // the strategy will report it
 		}
 		if err != nil {
 			return Result{}, false, err
@@ -67,15 +66,14 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	return r, true, nil
 }
 
-// An untold is what a follow-up leaves open: words of it, and what they can stand for
-// by the conversation, if that is known.
+// An untold describes the unresolved words of a follow-up: the words, and their possible
+// antecedents in the conversation, if these are known.
 type untold struct {
 	words string
 	means []string
 }
 
-// askWhich asks back what the words of a follow-up stand for that the conversation does
-// not make plain.
+// askWhich asks back about words of a follow-up that the conversation does not explain.
 func (e Env) askWhich(strategy string) Result {
 	r := e.base(strategy, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
 	words, names := sources{}.line(e.untold.words), shownNames(e.untold.means)
@@ -87,7 +85,7 @@ func (e Env) askWhich(strategy string) Result {
 	return r
 }
 
-// topics are the things that hits speak of about as much as the best of them does.
+// topics returns the subjects of the hits that have at least half the best relevance.
 func topics(hits []assay.Hit) []sense.Sense {
 	top := 0.0
 	for _, h := range hits {
@@ -98,8 +96,8 @@ func topics(hits []assay.Hit) []sense.Sense {
 	})
 }
 
-// ambiguity has the clarifier say whether a question is ambiguous. One that cannot be
-// told is not. What it chose and was not offered is passed over.
+// ambiguity asks the clarifier whether a question is ambiguous. If the clarifier fails, the
+// question is not. Readings that were not offered are ignored.
 func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, said *notes) (role.Clarity, error) {
 	c, err := hand(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
 		role:     role.ClarifierRole,
@@ -119,7 +117,7 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, s
 	return c, err
 }
 
-// readingNames are the names of the senses that were chosen, for people.
+// readingNames returns the names of the chosen senses in the form in which they are shown.
 func readingNames(senses []sense.Sense, chosen []int) []string {
 	var names []string
 	for _, i := range chosen {
@@ -128,12 +126,13 @@ func readingNames(senses []sense.Sense, chosen []int) []string {
 	return shownNames(names)
 }
 
-// shownNames are names as they may be shown, each once: without links and markup.
+// shownNames returns the distinct names in the form in which they are shown: without links and
+// markup, and shortened.
 func shownNames(of []string) []string {
 	var names []string
 	for _, name := range of {
 		name = sources{}.line(name)
-		if r := []rune(name); len(r) > readingRunes { // what tells it apart may stand at its end
+		if r := []rune(name); len(r) > readingRunes { // the distinguishing part may be at its end
 			name = string(r[:readingRunes/2]) + " … " + string(r[len(r)-readingRunes/2:])
 		}
 		if name != "" && !slices.Contains(names, name) {
@@ -143,8 +142,8 @@ func shownNames(of []string) []string {
 	return names
 }
 
-// askBack turns a result into the question of what is meant. Open are the words that
-// stand for it; whole, that they are all of the question.
+// askBack turns a result into a question to the user. Open holds the ambiguous words; whole means
+// that they are the whole question.
 func (a *Result) askBack(open string, whole bool, names []string) {
 	a.Stop, a.spent = assay.StopAmbiguous, ""
 	a.Claims, a.Citations, a.Missing, a.closest = []assay.Claim{}, []assay.Citation{}, []assay.Gap{}, []assay.Closest{}
@@ -168,7 +167,7 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 	a.settle()
 }
 
-// alternatives writes a list: "a or b", "a, b or c".
+// alternatives formats a list as "a or b" or "a, b or c".
 func alternatives(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -176,15 +175,15 @@ func alternatives(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// A firstSearch is what the search for the question itself brought, that of the first
-// path by name if there are several: so it is the same in every replay.
+// A firstSearch holds the results of the search for the question itself. If there are several such
+// searches, it keeps the one with the least path, so that every replay keeps the same.
 type firstSearch struct {
 	mu      sync.Mutex
 	path    string
 	results assay.Results
 }
 
-// saw takes up what a search at that path brought.
+// saw records the results of the search at path.
 func (f *firstSearch) saw(path string, r assay.Results) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,11 +192,10 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 	}
 }
 
-// readings looks once more at an answer to a question that documents which are called
-// alike, as of two versions, answer differently: each of two or three such things is
-// answered for itself, from what was found already; where there are more, or what was
-// answered is not all of the question, it is asked back. It takes no step where there
-// are no such documents.
+// readings checks whether documents of the same name, such as two versions, answer the question
+// differently. If there are two or three, each is answered separately from the hits already found.
+// If there are more, or the answers do not cover the question, it asks back. It takes no step if
+// there are no such documents.
 func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
 	if e.Roles.Clarifier == nil || e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
 		return answer, nil
@@ -215,7 +213,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 		return Result{}, err
 	}
 	if len(readingNames(in.Means, c.Readings)) < len(c.Readings) {
-		return answer, nil // nobody could tell them apart
+		return answer, nil // their shown names are equal
 	}
 	if len(c.Readings) <= answeredReadings {
 		each, err := e.answerEach(ctx, s, found, in.Means, c.Readings)
@@ -228,7 +226,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 			return each, nil
 		}
 		if answer.Status == assay.Answered {
-			return answer, nil // of the others the documents do not say enough
+			return answer, nil // the documents say too little about the others
 		}
 	}
 	back := answer
@@ -237,9 +235,8 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 	return back, nil
 }
 
-// answerEach answers the question for each of the chosen senses of which enough is
-// known, under its name. The answer's Readings are those that have a statement which
-// stands.
+// answerEach answers the question for each of the chosen senses with sufficient evidence, under its
+// name. The answer's Readings are the names with a supported statement.
 func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (Result, error) {
 	var each []finding
 	var names []string
@@ -283,7 +280,7 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 	return a, nil
 }
 
-// A sectioned generator writes each part under a heading of its own.
+// A sectioned generator writes each part under its own heading.
 type sectioned struct {
 	role.Generator
 	names []string // of the parts
@@ -300,7 +297,7 @@ func (g sectioned) Generate(ctx context.Context, c role.Caller, in role.Generate
 		}
 		return ""
 	}
-	// In the order of the headings, so that each stands there once.
+	// Sort by heading, so that each heading appears once.
 	order := make([]int, len(d.Statements))
 	for i := range d.Statements {
 		d.Statements[i].Section = of(d.Statements[i])
@@ -308,7 +305,7 @@ func (g sectioned) Generate(ctx context.Context, c role.Caller, in role.Generate
 	}
 	rank := func(i int) int { return slices.Index(g.names, d.Statements[i].Section) }
 	slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
-	at := make([]int, len(order)) // where a statement is now
+	at := make([]int, len(order)) // new index of each statement
 	sorted := make([]role.Statement, len(order))
 	for now, before := range order {
 		sorted[now], at[before] = d.Statements[before], now

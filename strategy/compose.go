@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// compose writes the answer from the claims that the verifier supported, and says what the
-// status depends on.
+// compose builds the answer from the supported claims and sets the state from which its status is
+// decided.
 func (e Env) compose(strategy string, found []finding, parts []role.Part, w checkedDraft) Result {
 	supported := w.supported()
 	r := e.base(strategy, found)
@@ -38,15 +38,15 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w chec
 	return r
 }
 
-// cover says which parts of the question are answered, and names those that are not among
-// what is missing. A part is answered where evidence that suffices has a supported claim. A
-// step to another part needs no answer of its own.
+// cover determines which parts of the question are answered and adds the others to the gaps. A part
+// is answered if its evidence is sufficient and supports a claim. A step to another part needs no
+// answer of its own.
 func (e Env) cover(r *Result, found []finding, parts []role.Part, supported []checkedClaim) {
 	closed := make([]bool, len(parts))
 	grounded := make([]bool, len(parts))
 	for i, p := range parts {
 		grounded[i] = slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
-		closed[i] = grounded[i] && found[i].sufficient() && found[i].asked == "" // of whom it speaks is certain
+		closed[i] = grounded[i] && found[i].sufficient() && found[i].asked == "" // its subject is certain
 		r.parts = append(r.parts, p.Question)
 	}
 	for i := range parts {
@@ -70,8 +70,8 @@ func (e Env) cover(r *Result, found []finding, parts []role.Part, supported []ch
 	}
 }
 
-// conflictIn says whether supported claims contradict each other about the question. Of a
-// question that is answered for each of several things only versions of one can.
+// conflictIn reports how supported claims contradict each other about the question. If the question
+// is answered for several things separately, only versions of one document can conflict.
 func (e Env) conflictIn(r *Result, w checkedDraft, supported []checkedClaim) conflictState {
 	x, y, ok := w.conflict(supported, e.ReaderModel != "")
 	r.details.pair = [2]int{x, y}
@@ -91,9 +91,8 @@ func (e Env) conflictIn(r *Result, w checkedDraft, supported []checkedClaim) con
 	return noConflict
 }
 
-// declared returns the first two claims, by index, that are cut from statements which
-// the draft says cannot both hold. One that rests on nothing but what the other rests
-// on takes no side.
+// declared returns the indexes of the first two claims from statements that the draft declares to
+// be in conflict. A claim that cites only what the other cites is not a side of a conflict.
 func declared(draft role.Draft, claims []checkedClaim) (i, j int, found bool) {
 	of := func(statement int) func(checkedClaim) bool {
 		return func(c checkedClaim) bool { return c.statement == statement && statement >= 0 }
@@ -116,10 +115,10 @@ func (c checkedClaim) citesMore(other checkedClaim) bool {
 	})
 }
 
-// conflict returns the first two claims, by index, that rest on different documents and
-// contradict each other. Where a reader has read the evidence, they do if they cite the two
-// sides of a conflict about the question; else if they differ in a number or a negation. Two
-// claims of a model conflict only if the model declares it.
+// conflict returns the indexes of the first two claims that cite different documents and contradict
+// each other. If a reader has read the evidence, claims contradict if they cite the two sides of a
+// conflict about the question. Otherwise they contradict if they differ in a number or a negation.
+// Two claims of a model conflict only if the model declares it.
 func (w checkedDraft) conflict(claims []checkedClaim, read bool) (i, j int, found bool) {
 	for i := range claims {
 		for j := i + 1; j < len(claims); j++ {
@@ -144,7 +143,7 @@ func (w checkedDraft) sides(a, b checkedClaim) bool {
 	})
 }
 
-// headingsOf are a hit's title and the headings that it stands under.
+// headingsOf returns a hit's title and its headings.
 func headingsOf(h assay.Hit) []string { return append([]string{h.Title}, h.Chunk.Headings...) }
 
 func count(n int, one, many string) string {
@@ -154,8 +153,8 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// base is a result with what every status reports: what was searched, how often, why that
-// stopped, and what came closest.
+// base returns a result with the fields that every status has: the searches, their number, why they
+// stopped, and the closest passages.
 func (e Env) base(strategy string, found []finding) Result {
 	r := Result{Answer: assay.Answer{
 		Question: e.Question, Strategy: strategy, Claims: []assay.Claim{}, Citations: []assay.Citation{},
@@ -172,7 +171,7 @@ func (e Env) base(strategy string, found []finding) Result {
 		if held := f.grade.Held; held != nil && (r.Held == nil || *held > *r.Held) {
 			r.Held = held
 		}
-		// The first sub-question that did not end well says why the run stopped.
+		// The first sub-question that did not end well determines why the run stopped.
 		if r.Stop == "" || r.Stop == assay.StopSufficient {
 			r.Stop = f.stop
 		}
@@ -191,7 +190,7 @@ func (e Env) base(strategy string, found []finding) Result {
 	return r
 }
 
-// nearest notes the passages that came closest.
+// nearest sets the passages that came closest.
 func (r *Result) nearest(found []finding) {
 	const most = 3
 	seen := map[string]bool{}
@@ -220,7 +219,7 @@ func (r *Result) nearest(found []finding) {
 	}
 }
 
-// notFound is the result where nothing was found that an answer could be written from.
+// notFound returns the result if no evidence for an answer was found.
 func (e Env) notFound(strategy string, found []finding) Result {
 	r := e.base(strategy, found)
 	for _, f := range found {
@@ -240,8 +239,8 @@ func (e Env) notFound(strategy string, found []finding) Result {
 	return r
 }
 
-// unlikely says how likely the passages hold the answer, of the finding for which that is
-// likeliest; empty: a finding that is no step to another was not judged by that.
+// unlikely returns how likely it is that the passages hold the answer, for the finding where that
+// is likeliest. It returns "" if a finding other than a step to another was not judged by that.
 func (e Env) unlikely(found []finding) string {
 	var best *finding
 	for i, f := range found {
@@ -261,7 +260,7 @@ func (e Env) unlikely(found []finding) string {
 	return remark(best.grade.Reason)
 }
 
-// opening returns the first words of a passage, for people.
+// opening returns the first words of a passage, for display.
 func opening(text string) string {
 	const maxRunes = 200
 	text = strings.Join(strings.Fields(text), " ")

@@ -9,15 +9,15 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// The steps of the reader.
+// Steps of the reader.
 const (
-	conflictsStep = "conflicts" // looks for conflicts in the evidence
-	replaceStep   = "replace"   // looks for the sentences nearest to refused statements
+	conflictsStep = "conflicts" // finds conflicts in the evidence
+	replaceStep   = "replace"   // finds the sentences nearest to refused statements
 )
 
-// conflicts finds the sentences of the evidence that answer the question differently, as
-// one step. Passages of one document do not conflict. Without a reader there are none. A
-// reader that fails has found none, which is noted.
+// conflicts finds sentences of the evidence that answer the question differently, in one step.
+// Passages of one document do not conflict. Without a reader there are no conflicts. If the reader
+// fails, there are none either and a note is added.
 func (e Env) conflicts(ctx context.Context, s run.Scope, evidence []assay.Evidence, passages []passage, said *notes) ([]ground.Conflict, error) {
 	documents := map[string]bool{}
 	for _, ev := range evidence {
@@ -48,14 +48,14 @@ func (e Env) conflicts(ctx context.Context, s run.Scope, evidence []assay.Eviden
 	return out.Conflicts, err
 }
 
-// conflictsFound is the output of the step.
+// conflictsFound is the recorded output of the step.
 type conflictsFound struct {
 	Conflicts []ground.Conflict `json:"conflicts"`
 	Failure   string            `json:"failure,omitempty"`
 }
 
-// opposite returns the side of a conflict that speaks against a claim: the claim cites the
-// other side.
+// opposite returns the side of a conflict that contradicts a claim, if the claim cites the other
+// side only.
 func (c checkedClaim) opposite(x ground.Conflict, evidence []assay.Evidence) (side ground.Span, ok bool) {
 	cites := func(side ground.Span) bool {
 		h := evidence[side.Passage].Hit.Chunk

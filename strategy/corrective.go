@@ -26,7 +26,7 @@ var correctiveSpec = Spec{
 }
 
 // Corrective plans sub-questions and searches for each until its evidence is graded sufficient.
-// Each further search climbs the escalation ladder: what the grader says is missing, then a wider
+// Each further search climbs the escalation ladder: the gaps named by the grader, then a wider
 // filter. A part of the answer that the verifier rejects is searched for once more.
 func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
@@ -40,23 +40,22 @@ func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.correct(ctx, s, plan, nil, said)
 }
 
-// unplannable is the answer of a run that ended before there was a plan.
+// unplannable returns the answer of a run that ended before there was a plan.
 func (e Env) unplannable(strategy string, stop assay.Stop, err error, said notes) Result {
 	f := finding{question: e.Question, notes: said}
 	f.ends(stop, err)
 	return e.notFound(strategy, []finding{f})
 }
 
-// sideBySide is how many sub-questions are looked up at a time.
+// sideBySide is the number of sub-questions that are searched in parallel.
 const sideBySide = 4
 
-// correct carries a plan out. A first finding, where there is one, is what was
-// already looked up for the first sub-question. Sub-questions beyond the limit
-// are not looked up, and are missing in the answer. Said are the notes of what came
-// before and is no finding.
+// correct carries out a plan. First, if not nil, is the finding for the first sub-question.
+// Sub-questions beyond the limit are not searched and are reported as missing. Said holds the notes
+// of earlier work that is not in a finding.
 //
-// Of a plan that has places for names, the question itself is looked up once too: where a
-// name is not found, what the question as it stands brings is what there is.
+// If sub-questions have slots for names, the whole question is also searched once, as a fallback if
+// a name is not found.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (Result, error) {
 	e = e.inSteps(plan)
 	found, spelled := make([]finding, len(plan.SubQuestions)), spelledOut(plan)
@@ -106,8 +105,8 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	}
 	ofDraft := without(answer.Notes, e.base("corrective", found).Notes)
 
-	// Re-drive: what was found and graded sufficient but could not be grounded
-	// gets the iterations it has left, and the answer is written once more.
+	// Redrive: parts graded sufficient whose claims were not supported get their remaining
+	// iterations, and the answer is written once more.
 	fresh := 0
 	for _, i := range ungrounded {
 		n, err := found[i].redrive(ctx, s.Sub("redrive", i), e)
@@ -122,12 +121,12 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 			return again, err
 		}
 	}
-	// What was verified before stands; only what was searched is more.
+	// The claims verified before stay; only the list of searches grows.
 	return since(answer, e.base("corrective", found), ofDraft), nil
 }
 
-// stages orders a plan's sub-questions: those in one stage do not need one
-// another and run side by side.
+// stages groups a plan's sub-questions so that those of one stage do not need each other and can be
+// searched in parallel.
 func stages(plan role.Plan) [][]int {
 	var stages [][]int
 	depth := make([]int, len(plan.SubQuestions))
@@ -145,17 +144,15 @@ func stages(plan role.Plan) [][]int {
 	return stages
 }
 
-// fill asks a finding's question with names in it, the likeliest first. The others are
-// what to try next.
+// fill sets a finding's question to the likeliest filling and keeps the others for later searches.
 func (f *finding) fill(with []filling) {
 	if len(with) > 0 {
 		f.question, f.asked, f.others = with[0].text, with[0].asked, with[1:]
 	}
 }
 
-// hints returns the titles of what was accepted for the sub-questions that i
-// needs: the names by which its own evidence is likely to be found, where it has no
-// places for them.
+// hints returns the titles of hits accepted for the sub-questions that i needs, which often name
+// its own evidence. It returns nil if i has slots for their answers.
 func hints(plan role.Plan, found []finding, i int) []string {
 	if sub := plan.SubQuestions[i]; slotted(sub) {
 		return nil
@@ -172,17 +169,17 @@ func hints(plan role.Plan, found []finding, i int) []string {
 	return titles
 }
 
-// lookUp searches for one sub-question until its evidence is sufficient or a
-// stop reason holds. It returns an error only if the run cannot go on.
+// lookUp searches for one sub-question until its evidence is sufficient or another stop reason
+// applies. It returns an error only if the run cannot go on.
 func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
 	query, filter := f.question, f.filter
 	if len(hints) > 0 {
 		query += " " + strings.Join(hints, " ")
 	}
 	if f.cutShort() {
-		return nil // what it ran out of then is not there now
+		return nil // the exhausted budget is still exhausted
 	}
-	if f.iterations > 0 { // was looked up already, for the question as it is
+	if f.iterations > 0 { // the question itself was already searched
 		if f.grade.Verdict == assay.Sufficient {
 			return nil
 		}
@@ -196,7 +193,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 	}
 	for f.iterations < env.Limits.Iterations {
 		if query == "" {
-			f.stop = assay.StopNoProgress // nothing better to search is known
+			f.stop = assay.StopNoProgress // no better query is known
 			return nil
 		}
 		if f.wasTried(query, filter) {
@@ -224,8 +221,8 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 	return nil
 }
 
-// timed returns a scope that ends when the time for a sub-question is over, or s if the time
-// for all searches of the run is shorter.
+// timed returns a scope that ends with the time limit of a sub-question, or s if the time for all
+// searches of the run is shorter.
 func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
 	limit := time.Duration(e.Limits.Seconds) * time.Second
 	if limit >= e.Limits.Wall*3/4 {
@@ -235,8 +232,8 @@ func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
 	return s.Until(now + limit), err
 }
 
-// gradeLate grades, without a model, what was found when the time for a sub-question ended
-// before it was graded.
+// gradeLate grades hits without a model if the time for a sub-question ended before they were
+// graded.
 func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
 	if f.stop != assay.StopDeadline || f.graded == len(f.searched) {
 		return nil
@@ -247,7 +244,7 @@ func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
 	env.Roles.Models = maps.Clone(env.Roles.Models)
 	delete(env.Roles.Models, role.GraderRole)
 	err := f.regrade(ctx, s, env)
-	if stopOf(err) != "" { // the time of the whole run is over
+	if stopOf(err) != "" { // the whole run is out of time
 		return nil
 	}
 	if err == nil {
@@ -256,10 +253,10 @@ func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
 	return err
 }
 
-// climb returns what to search next, one rung up the escalation ladder: ask with
-// another name, where there are several; reformulate; widen the sub-question's own
-// filter (never the caller's). The rungs above: another collection, which needs a plan
-// that named one, and the web, see lastRung; after the last comes "not found".
+// climb returns the next query, one rung up the escalation ladder: another name, if there are
+// several; a reformulation; a wider filter of the sub-question (never of the caller). Higher rungs
+// are another collection, which needs a plan that named one, and the web (see lastRung). After the
+// last rung the result is "not found".
 func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
 	for len(f.others) > 0 {
 		next := f.others[0].text
@@ -281,8 +278,8 @@ func (f *finding) wasTried(query string, filter assay.Filter) bool {
 	return slices.Contains(f.tries, tryOf(query, filter))
 }
 
-// redrive looks a part up once more whose statements did not pass the verifier.
-// It returns how many new hits that brought.
+// redrive searches once more for a part whose statements were not supported. It returns the number
+// of new hits.
 func (f *finding) redrive(ctx context.Context, s run.Scope, env Env) (int, error) {
 	query, filter := f.climb(f.filter)
 	if f.iterations >= env.Limits.Iterations || query == "" || f.wasTried(query, filter) {

@@ -24,15 +24,15 @@ var cragSpec = Spec{
 	UsualCost: "a score more than static; a refinement if hits are ambiguous; a web search and one step for each page if there are too few",
 }
 
-// CRAG scores each hit of one search and acts by the scores:
+// CRAG scores each hit of one search and acts on the scores:
 //
-//   - Enough hits are relevant: they alone are used.
-//   - Relevant and ambiguous hits together are enough: the ambiguous ones are refined to the
+//   - If enough hits are relevant, only they are used.
+//   - If relevant and ambiguous hits together are enough, the ambiguous ones are refined to the
 //     sentences that bear on the question, and dropped if there are none.
-//   - Else the web is searched, and its results join the relevant hits.
+//   - Otherwise the web is searched, and its results join the relevant hits.
 //
-// Whatever is used is graded in the end, as in every strategy: a search that scored well may
-// still lack what the question names. If the web is off, the answer says so.
+// All hits used are finally graded, as in every strategy, because hits that scored well may still
+// not cover the question. If the web is off, the answer reports it.
 func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
@@ -51,12 +51,12 @@ func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// evaluate searches, scores, acts, and grades what is used.
+// evaluate searches, scores the hits, acts on the scores and grades the hits that are used.
 func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 	if _, err := f.find(ctx, s, *env, assay.Query{Text: f.question}); err != nil {
 		return err
 	}
-	f.grade.Missing = []string{asked(env.Question).line(f.question)} // until something is used
+	f.grade.Missing = []string{asked(env.Question).line(f.question)} // until hits are used
 	scores, err := env.score(ctx, s, f.question, f.hits, &f.notes)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 	case len(relevant) >= settings.Relevant:
 		aside = append(ambiguous, aside...)
 	case len(relevant)+len(ambiguous) >= settings.Relevant:
-		if env.Limits.Passages == 0 { // else whole passages are compared
+		if env.Limits.Passages == 0 { // with a fixed number, whole passages are compared
 			if ambiguous, err = env.refine(ctx, s, f.question, ambiguous, &f.notes); err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		f.notes.say(assay.NoteSearch, fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question",
 			count(settings.Relevant, "passage", "passages"), settings.Incorrect))
 		err := env.fromWeb(ctx, s, f)
-		if stop := stopOf(err); stop != "" { // the relevant hits are used without it
+		if stop := stopOf(err); stop != "" { // the relevant hits are used without the web
 			f.ends(stop, err)
 			f.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
 		} else if err != nil {
@@ -91,15 +91,15 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		}
 	}
 	if len(f.hits) > 0 {
-		slices.SortStableFunc(f.hits, byScore) // those of the web among them
+		slices.SortStableFunc(f.hits, byScore) // with those of the web
 		err = f.regrade(ctx, s, *env)
 	}
-	f.hits = append(f.hits, aside...) // they are what came closest
+	f.hits = append(f.hits, aside...) // reported as the closest passages
 	return err
 }
 
-// scored gives the hits their scores and returns them by what the scores say of them, best
-// first. Hits without a score are irrelevant.
+// scored sets the scores of the hits and groups the hits by score, best first. Hits without a score
+// are irrelevant.
 func (f *finding) scored(scores []float64, c CRAGSettings) (relevant, ambiguous, irrelevant []assay.Hit) {
 	hits := slices.Clone(f.hits)
 	for i, score := range scores {
@@ -130,8 +130,8 @@ func byScore(a, b assay.Hit) int {
 	return cmp.Compare(score(b), score(a))
 }
 
-// refine returns the parts of hits that bear on a question, as hits of their own with the
-// scores of the whole. Hits of which nothing does are dropped.
+// refine returns the parts of hits that bear on a question, as hits with the scores of the whole
+// hit. Hits without such parts are dropped.
 func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []assay.Hit, said *notes) ([]assay.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
@@ -189,14 +189,14 @@ func partsFit(parts [][]role.Span, hits []assay.Hit) bool {
 	return true
 }
 
-// scoreInput is what a scorer is handed.
+// scoreInput is the input of a scorer.
 type scoreInput struct {
 	Question string      `json:"question"`
 	Hits     []assay.Hit `json:"hits"`
 }
 
-// score has hits scored, the first of them up to as many as a search brings. A score
-// that is none is the cautious one.
+// score asks the scorer for the scores of the hits, at most as many as one search returns. An
+// invalid score becomes role.CautiousScore.
 func (e Env) score(ctx context.Context, s run.Scope, question string, hits []assay.Hit, said *notes) ([]float64, error) {
 	hits = hits[:min(len(hits), e.Limits.Candidates)]
 	if len(hits) == 0 {
@@ -218,7 +218,8 @@ func (e Env) score(ctx context.Context, s run.Scope, question string, hits []ass
 	return out.Scores, err
 }
 
-// sound returns a scorer's word with n scores in [0, 1].
+// sound returns a scorer's output with exactly n scores in [0, 1]. It replaces invalid scores by
+// role.CautiousScore and notes that.
 func sound(out role.HitScores, n int) role.HitScores {
 	if len(out.Scores) != n {
 		if out.Failure == "" {

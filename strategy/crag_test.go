@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// scorer gives hits, by their URI, the scores of a table; 0 where there is none.
+// scorer scores hits by URI; 0 if it has no entry.
 type scorer map[string]float64
 
 func (s scorer) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
@@ -29,7 +29,7 @@ func (s scorer) Score(_ context.Context, _ role.Caller, _ string, hits []assay.H
 	return out, nil
 }
 
-// Refine keeps the first sentence of a hit, and nothing of one that has no "vault".
+// Refine returns the first sentence of each hit that contains "vault".
 func (s scorer) Refine(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.Refinement, error) {
 	return firstSentences(hits), nil
 }
@@ -44,14 +44,14 @@ func firstSentences(hits []assay.Hit) role.Refinement {
 	return out
 }
 
-// scores is a scorer with scores of any kind.
+// scores is a scorer made of a function.
 type scores func(hits []assay.Hit) (role.HitScores, error)
 
 func (f scores) Refine(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.Refinement, error) {
 	return firstSentences(hits), nil
 }
 
-// A parts is a scorer that finds all hits ambiguous, with parts of any kind.
+// A parts is a scorer that scores all hits as ambiguous and returns the function's parts.
 type parts func(hits []assay.Hit) (role.Refinement, error)
 
 func (f parts) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
@@ -66,7 +66,7 @@ func (f scores) Score(_ context.Context, _ role.Caller, _ string, hits []assay.H
 	return f(hits)
 }
 
-// web is an open web of a few pages.
+// web is an open web with a few pages.
 type web struct {
 	results []assay.WebResult
 	pages   map[string][]string // passages of a page, by address
@@ -99,7 +99,7 @@ func (w *web) Page(_ context.Context, url string) ([]assay.Passage, error) {
 	return passages, nil
 }
 
-// onePage is a web with one page that tells how long a vault holds a token.
+// onePage returns a web with one page, which states how long a vault holds a token.
 func onePage() *web {
 	return &web{
 		results: []assay.WebResult{{URL: "https://example.com/cache", Title: "Cache", Snippet: "About caches."}},
@@ -116,8 +116,8 @@ func TestCRAGActions(t *testing.T) {
 	tests := []struct {
 		name   string
 		scores scorer
-		web    bool     // the web is searched
-		used   []string // what the generator reads
+		web    bool     // whether the web is searched
+		used   []string // texts that the generator reads
 	}{
 		{"two relevant", scorer{"doc1": 0.7, "doc2": 0.7}, false, docs[:2]},
 		{"two relevant, one ambiguous", scorer{"doc1": 0.7, "doc2": 0.71, "doc3": 0.3}, false, docs[:2]},
@@ -203,8 +203,8 @@ func TestCRAGParts(t *testing.T) {
 	}
 }
 
-// askAnywhere is ask for answers whose words may be from elsewhere: these are as the
-// journal has them.
+// askAnywhere is ask for answers that may quote text from outside the documents, which is only in
+// the journal.
 func askAnywhere(t *testing.T, f strategy.Func, e strategy.Env) assay.Answer {
 	t.Helper()
 	journal := &run.Memory{}
@@ -237,7 +237,7 @@ func askAnywhere(t *testing.T, f strategy.Func, e strategy.Env) assay.Answer {
 	return a.Answer
 }
 
-// nobody has the name of a web, and is not to be asked.
+// nobody returns a web with the name of w that panics if it is used.
 func nobody(w strategy.Web) strategy.Web {
 	if w == nil {
 		return nil
@@ -255,8 +255,8 @@ func (unasked) Page(context.Context, string) ([]assay.Passage, error) {
 	panic("a replay reads a page")
 }
 
-// Without the web the answer rests on the documents, and says that the web was not
-// searched and why.
+// TestCRAGWithoutWeb checks that without the web the answer rests on the documents and that a note
+// gives the reason why the web was not searched.
 func TestCRAGWithoutWeb(t *testing.T) {
 	for _, test := range []struct {
 		scores scorer
@@ -264,7 +264,7 @@ func TestCRAGWithoutWeb(t *testing.T) {
 		noted  bool
 	}{
 		{scorer{"doc1": 0.9, "doc2": 0.9}, assay.Answered, false},
-		{scorer{"doc1": 0.9}, assay.Answered, true}, // and the grader finds it enough
+		{scorer{"doc1": 0.9}, assay.Answered, true}, // the grader finds it sufficient
 		{scorer{"doc1": 0.2}, assay.NotFound, true},
 	} {
 		roles := localRoles()
@@ -282,8 +282,8 @@ func TestCRAGWithoutWeb(t *testing.T) {
 	}
 }
 
-// Whatever a scorer says, its scores are numbers from 0 to 1, one for each hit, and
-// those that are not count as doubtful.
+// TestCRAGHostileScorer checks that there is one score in [0, 1] for each hit, whatever the scorer
+// returns, and that invalid scores count as doubtful.
 func TestCRAGHostileScorer(t *testing.T) {
 	for name, f := range map[string]scores{
 		"too few": func([]assay.Hit) (role.HitScores, error) { return role.HitScores{Scores: []float64{1}}, nil },
@@ -310,8 +310,8 @@ func TestCRAGHostileScorer(t *testing.T) {
 	}
 }
 
-// TestCRAGRefines checks that of an ambiguous hit the generator reads only what bears on the
-// question, and that it is cited where it stands in the document.
+// TestCRAGRefines checks that the generator reads only the relevant part of an ambiguous hit, and
+// that the citation has its position in the document.
 func TestCRAGRefines(t *testing.T) {
 	filler := strings.Repeat("Bananas are yellow and grow in warm places. ", 6)
 	long := filler + "The vault may hold a token for seven days. It does so by night. " + filler
@@ -336,7 +336,8 @@ func TestCRAGRefines(t *testing.T) {
 	}
 }
 
-// Pages that cannot be read, and addresses that must not be, count for what they are.
+// TestWebPages checks that the snippet of a page that cannot be read is used, and that of a
+// forbidden address is not.
 func TestWebPages(t *testing.T) {
 	w := &web{
 		results: []assay.WebResult{
@@ -363,8 +364,8 @@ func TestWebPages(t *testing.T) {
 	}
 }
 
-// A web that fails, finds nothing, or takes what time there was, leaves what the
-// documents say.
+// TestWebFails checks that CRAG answers from the documents if the web fails, finds no page or
+// exhausts the time.
 func TestWebFails(t *testing.T) {
 	for name, w := range map[string]*web{
 		"down":    {err: fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable)},
@@ -391,8 +392,8 @@ func TestWebFails(t *testing.T) {
 	}
 }
 
-// The web is the last rung of the ladder: where it may be asked, it is asked for what
-// the documents did not hold, and for nothing else.
+// TestLadderEndsAtTheWeb checks that the web is searched last, and only if the documents do not
+// hold the answer.
 func TestLadderEndsAtTheWeb(t *testing.T) {
 	for _, name := range []string{"corrective", "auto"} {
 		spec, err := strategy.Lookup(name)
@@ -422,7 +423,7 @@ func TestLadderEndsAtTheWeb(t *testing.T) {
 	}
 }
 
-// A search of the web that is paid for is made where the budget has room for it, and
+// TestWebPrice checks that a paid web search is made only if the budget has room for it, and is
 // charged.
 func TestWebPrice(t *testing.T) {
 	for limit, asked := range map[int64]int{4999: 0, 5000: 1, 0: 1} {

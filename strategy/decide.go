@@ -2,7 +2,7 @@ package strategy
 
 import "github.com/assay-rag/assay"
 
-// evidenceState says what was found for a question.
+// evidenceState describes the evidence found for a question.
 type evidenceState struct {
 	found      foundState
 	sufficient bool // for some part of the question, by its grade
@@ -10,18 +10,18 @@ type evidenceState struct {
 	conflict   conflictState
 }
 
-// foundState says how far what was searched can be answered from.
+// foundState describes whether the hits can be used to answer.
 type foundState int
 
 const (
 	foundNothing  foundState = iota // no passage
-	foundUngraded                   // passages, and the grader failed
+	foundUngraded                   // passages, but the grader failed
 	foundUnfit                      // passages, none of them relevant and above the floor
-	foundFit                        // passages that may be answered from
+	foundFit                        // passages that can be used to answer
 )
 
-// coverage says which parts of the question have a supported claim and evidence that
-// suffices.
+// coverage is the extent to which the parts of the question have a supported claim and sufficient
+// evidence.
 type coverage int
 
 const (
@@ -30,53 +30,53 @@ const (
 	coveredAll
 )
 
-// conflictState says who finds that the documents disagree about the question.
+// conflictState is the kind of disagreement of the documents about the question.
 type conflictState int
 
 const (
 	noConflict       conflictState = iota
-	conflictFound                  // claims that contradict each other
-	conflictDeclared               // the writer says so
-	conflictVersions               // versions of one document, each answered for itself
+	conflictFound                  // claims contradict each other
+	conflictDeclared               // the writer declared it
+	conflictVersions               // versions of one document answer differently
 )
 
-// verdictState says what became of what was written.
+// verdictState describes the draft and the verdicts on it.
 type verdictState struct {
 	draft     draftState
 	supported bool // at least one claim is supported
 	failed    bool // the verifier failed at some claim
 	torn      bool // an entry of a list, a table or a conflict was left out
-	open      bool // the writer says that something is open
+	open      bool // the writer reports an open point
 	dropped   bool // statements were refused and have no replacement
 	heldBack  bool // a judge or reflector has not accepted the answer
 	responds  response
 }
 
-// draftState says how a draft came about.
+// draftState describes how a draft came about.
 type draftState int
 
 const (
-	draftNone      draftState = iota // nothing was to be written, or the run ended before
+	draftNone      draftState = iota // no draft was needed, or the run ended before
 	draftFailed                      // the writer failed
 	draftNoService                   // a managed service failed
-	draftEmpty                       // the writer had nothing to say
+	draftEmpty                       // the writer returned no statement
 	draftWritten
-	draftSalvaged // quotations, where the run was cut short before anything was written
+	draftSalvaged // quotations, because the run was cut short before a draft
 )
 
-// response says whether what is shown responds to the question, whatever it rests on.
+// response is how well the shown answer responds to the question, independent of its evidence.
 type response int
 
 const (
-	respondsUnjudged response = iota // nobody can tell
-	respondsFailed                   // whoever can tell failed
+	respondsUnjudged response = iota // no role judged it
+	respondsFailed                   // the role that judges it failed
 	respondsNot                      // below the floor
 	respondsPartly
 	respondsWell
 )
 
-// decide returns the status of an answer and the reason for it. It is the only place that
-// decides.
+// decide returns the status of an answer and the reason for it. No other function decides the
+// status.
 func decide(e evidenceState, v verdictState, stop assay.Stop) (assay.Status, assay.Reason) {
 	switch {
 	case stop == assay.StopAmbiguous:
@@ -118,8 +118,8 @@ func decideSupported(e evidenceState, v verdictState) (assay.Status, assay.Reaso
 	return assay.Answered, assay.ReasonSupported
 }
 
-// gaps reports whether something may be missing although each part is covered. A statement
-// that was dropped is none if what is shown responds to the question without it.
+// gaps reports whether something may be missing although each part is covered. A dropped statement
+// does not count if the shown answer responds well without it.
 func (v verdictState) gaps() bool {
 	return v.draft != draftWritten || v.open || v.dropped && v.responds != respondsWell
 }
@@ -143,7 +143,7 @@ func decideUnsupported(e evidenceState, v verdictState, stop assay.Stop) (assay.
 		return assay.NotFound, assay.ReasonNoAnswer
 	case v.draft == draftEmpty:
 		return assay.NotFound, assay.ReasonNoContent
-	case e.sufficient: // not having been able to say it is not the same as not having found it
+	case e.sufficient: // the evidence was found, only the wording failed
 		return assay.Incomplete, assay.ReasonUnsupported
 	}
 	return assay.NotFound, assay.ReasonUnsupported

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// stops are all reasons to stop.
+// stops lists all reasons to stop.
 var stops = []assay.Stop{
 	"", assay.StopSufficient, assay.StopIterationLimit, assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget,
 	assay.StopMoneyBudget, assay.StopNoProgress, assay.StopCircular, assay.StopAmbiguous,
@@ -19,7 +19,7 @@ var stops = []assay.Stop{
 
 var bools = []bool{false, true}
 
-// everyEvidence calls f with all that can be found.
+// everyEvidence calls f with every evidenceState.
 func everyEvidence(f func(evidenceState)) {
 	for found := foundNothing; found <= foundFit; found++ {
 		for covered := coveredNone; covered <= coveredAll; covered++ {
@@ -32,7 +32,7 @@ func everyEvidence(f func(evidenceState)) {
 	}
 }
 
-// everyVerdict calls f with all that can become of what was written.
+// everyVerdict calls f with every verdictState.
 func everyVerdict(f func(verdictState)) {
 	for draft := draftNone; draft <= draftSalvaged; draft++ {
 		for responds := respondsUnjudged; responds <= respondsWell; responds++ {
@@ -44,7 +44,7 @@ func everyVerdict(f func(verdictState)) {
 	}
 }
 
-// decide holds, for every input there is, to what each status promises.
+// TestDecideEverything checks for every input of decide that the status keeps its promise.
 func TestDecideEverything(t *testing.T) {
 	n := 0
 	counts := map[assay.Status]int{}
@@ -71,7 +71,7 @@ func TestDecideEverything(t *testing.T) {
 	t.Logf("%d inputs: %v", n, counts)
 }
 
-// promise returns what a status promises that does not hold; empty: all does.
+// promise returns the promise of a status that does not hold, or "".
 func promise(status assay.Status, e evidenceState, v verdictState, stop assay.Stop) string {
 	whole := v.supported && e.found == foundFit && e.covered == coveredAll && v.draft == draftWritten &&
 		!v.failed && !v.torn && !v.open && !v.heldBack && stop != assay.StopAmbiguous &&
@@ -107,7 +107,7 @@ func promise(status assay.Status, e evidenceState, v verdictState, stop assay.St
 	return ""
 }
 
-// The reasons, by the cases that people meet.
+// TestDecide checks the reasons of the usual cases.
 func TestDecide(t *testing.T) {
 	fit := evidenceState{found: foundFit, sufficient: true, covered: coveredAll}
 	good := verdictState{draft: draftWritten, supported: true, responds: respondsWell}
@@ -158,7 +158,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Nothing but settle, which calls decide, sets the status of an answer.
+// TestOnlyDecideSetsStatus checks that only settle, which calls decide, sets the status of an
+// answer.
 func TestOnlyDecideSetsStatus(t *testing.T) {
 	assigned := regexp.MustCompile(`\.Status\b(?:, [^=]+)? :?= |\bStatus: +assay\.`)
 	var found []string
@@ -184,7 +185,7 @@ func TestOnlyDecideSetsStatus(t *testing.T) {
 	}
 	want := []string{
 		"result.go: r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))",
-		"../engine/runs.go: s.Status, s.Stop = r.Answer.Status, r.Answer.Stop", // a summary of a stored answer
+		"../engine/runs.go: s.Status, s.Stop = r.Answer.Status, r.Answer.Stop", // summary of a stored answer
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("a status is set by %q, want %q", found, want)

@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// drafted answers a question from two documents by a given draft. Judge says which
-// claims are supported; nil: all.
+// drafted answers a question from two documents with the given draft. Judge reports which claims
+// are supported; nil means all.
 func drafted(t *testing.T, d role.Draft, judge func(claim string) bool) (a assay.Answer, claims []string) {
 	t.Helper()
 	l := newLibrary("The kiosk opens at nine. A roll is one euro.", "The kiosk in town opens at ten. Coffee at the kiosk is two euros.")
@@ -41,9 +41,9 @@ func shownClaims(a assay.Answer) []string {
 	return list
 }
 
-// The items and rows of a quotation that stand in their source word for word are not judged
-// without what announces them; a row cites the heads of its columns, too. A quotation that
-// decides a question for yes or no is shown behind the word, which is no part of the claim.
+// TestQuotedDraft checks that items and rows that are in their source word for word are not judged
+// without their lead, and that a row also cites its column heads. The yes or no of a deciding
+// quotation is shown before it and is not part of the claim.
 func TestQuotedDraft(t *testing.T) {
 	l := newLibrary("It does not cover:\n\n- damage by liquids\n- worn faders\n", "Kiosk | Opens\nin town | 9:00\nat sea | 10:00")
 	roles := localRoles()
@@ -86,8 +86,8 @@ func TestQuotedDraft(t *testing.T) {
 	}
 }
 
-// What a table shows of a row is what the verifier judges, whatever the generator says
-// that the row says.
+// TestTable checks that the verifier judges the cells of a row that are shown, not the generator's
+// sentence for it.
 func TestTable(t *testing.T) {
 	d := role.Draft{
 		Shape: role.Table, Columns: []string{"Place", "Opens | closes"},
@@ -127,7 +127,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A row whose cells stand in other columns than those of the other rows is not shown.
+// TestColumnsAgree checks that a row is not shown if its cells are in other columns than those of
+// the other rows.
 func TestColumnsAgree(t *testing.T) {
 	row := func(text string, cells ...string) role.Statement {
 		return role.Statement{Text: text, Cells: cells, Evidence: []int{1}}
@@ -177,7 +178,8 @@ func TestListAndSections(t *testing.T) {
 	}
 }
 
-// Two sides are shown as a conflict when both are supported, each by words of its own.
+// TestDeclaredConflict checks that two sides are shown as a conflict only if both are supported,
+// each by words of its own.
 func TestDeclaredConflict(t *testing.T) {
 	one, other := role.Statement{Text: "It opens at nine.", Evidence: []int{1}}, role.Statement{Text: "Its hours in town begin at ten.", Evidence: []int{2}}
 	pair := [][2]int{{0, 1}}
@@ -205,8 +207,8 @@ func TestDeclaredConflict(t *testing.T) {
 	}
 }
 
-// What of a draft does not stand is left out and said to be; a list, and a table, is not
-// whole without it.
+// TestLeftOut checks that unsupported statements are left out with a note, and that a list or table
+// without them is incomplete.
 func TestLeftOut(t *testing.T) {
 	item := func(text string) role.Statement { return role.Statement{Text: text, Evidence: []int{1}, Item: true} }
 	prose := func(text string) role.Statement { return role.Statement{Text: text, Evidence: []int{1}} }
@@ -244,8 +246,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// A model is asked once more where something of its draft fell, and of both drafts the
-// one counts of which more stands.
+// TestSomethingFell checks that a model is asked once more if a part of its draft is refused, and
+// that the draft with more supported statements is used.
 func TestSomethingFell(t *testing.T) {
 	said := func(texts ...string) role.Draft {
 		d := role.Draft{Shape: role.List}
@@ -297,8 +299,9 @@ func TestSomethingFell(t *testing.T) {
 	}
 }
 
-// Of two statements of a model's draft the model says whether they are a conflict; the
-// evidence that it does not mention is heard all the same.
+// TestUndeclaredConflict checks that two statements of a model's draft conflict only if the model
+// declares it, and that contradicting evidence which the model does not mention is always
+// considered.
 func TestUndeclaredConflict(t *testing.T) {
 	nine, ten := role.Statement{Text: "The kiosk opens at 9.", Evidence: []int{1}}, role.Statement{Text: "The kiosk opens at 10.", Evidence: []int{2}}
 	tests := []struct {
@@ -331,7 +334,7 @@ func TestUndeclaredConflict(t *testing.T) {
 	}
 }
 
-// What a draft leaves open is missing, and the answer is not whole.
+// TestOpen checks that the open points of a draft are missing, and that the answer is not complete.
 func TestOpen(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{{Text: "It opens at nine.", Evidence: []int{1}}}, Open: []string{"Sundays", "", "see https://evil.example"}}
 	a, _ := drafted(t, d, nil)
@@ -344,7 +347,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// Nothing that leads away is shown, and the verifier judges what is shown.
+// TestLinksAreDropped checks that no foreign link is shown, and that the verifier judges the text
+// that is shown.
 func TestLinksAreDropped(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{
 		{Text: "It opens at nine. See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
@@ -366,8 +370,8 @@ func TestLinksAreDropped(t *testing.T) {
 	}
 }
 
-// A statement in other words has the nearest sentences for its citation, and one that
-// shares no word with its evidence the whole passage.
+// TestOtherWords checks that a rephrased statement cites the nearest sentences, and one that shares
+// no word with its evidence the whole passage.
 func TestOtherWords(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{
 		{Text: "Rolls cost a euro each.", Evidence: []int{1}},
@@ -385,8 +389,8 @@ func TestOtherWords(t *testing.T) {
 	}
 }
 
-// What roles say of how they did their jobs is in the answer, each once, in the order of
-// the run.
+// TestOutcomesAreNotes checks that the notes of the roles are in the answer, without duplicates, in
+// the order of the run.
 func TestOutcomesAreNotes(t *testing.T) {
 	l := newLibrary("The kiosk opens at nine.")
 	roles := localRoles()
@@ -423,8 +427,8 @@ func TestOutcomesAreNotes(t *testing.T) {
 	}
 }
 
-// A plan's filter holds from the first search on; where its parts have different ones,
-// there is no search for the question as a whole.
+// TestAutoKeepsToThePlansFilter checks that the first search already has the plan's filter, and
+// that there is no search for the whole question if its parts have different filters.
 func TestAutoKeepsToThePlansFilter(t *testing.T) {
 	year := func(n float64) assay.Filter {
 		return assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(n)}
@@ -432,7 +436,7 @@ func TestAutoKeepsToThePlansFilter(t *testing.T) {
 	tests := []struct {
 		name string
 		plan role.Plan
-		want []string // of the searches
+		want []string // filters of the searches
 	}{
 		{"one part", role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: "kiosk opens", Filter: year(2025)}}}, []string{year(2025).String()}},
 		{"two that agree", role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{{Text: "kiosk opens", Filter: year(2025)}, {Text: "kiosk closes", Filter: year(2025)}}},

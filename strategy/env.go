@@ -11,99 +11,98 @@ import (
 	"github.com/assay-rag/assay/role/local"
 )
 
-// An Env is what a strategy works with.
+// An Env holds the input, tools and state of a strategy.
 type Env struct {
 	Request
 	Tools
 	Limits   Limits
 	Settings Settings
 
-	// Stream, if not nil, receives what models write while they write it, with the path of the
-	// step. Nothing of it is verified. Calls of parallel branches mix.
+	// Stream, if not nil, receives the output of models while they write it, with the path of the
+	// step. The output is unverified. Calls of parallel branches mix.
 	Stream func(path string, d llm.Delta)
 
 	state
 }
 
-// A Request is a question, with what the caller may see and what was known when the run began.
+// A Request is a question, the caller's rights, and the facts known when the run began.
 type Request struct {
 	Question     string
 	History      []assay.Turn // the latest turns of the conversation before the question, oldest first
 	EarlierTurns int          // turns before those
 	Collections  []string     // empty: all
-	Filter       assay.Filter // of the caller; narrowed, never widened
+	Filter       assay.Filter // the caller's; it is narrowed, never widened
 	Access       assay.Access
 
-	// Sections are the headings that an answer may have. A statement under another one stands
-	// under none.
+	// Sections are the headings that an answer may have. A statement with another heading gets
+	// none.
 	Sections []string
 
-	// Outline is the plan for the question as asked, made by grammar before the run, so that
-	// Auto takes no step for it. Nil: the planner is asked.
+	// Outline is a plan for the question as asked, made by grammar before the run so that Auto
+	// needs no step for it. If it is nil, the planner is asked.
 	Outline *role.Plan
 
-	// NamedCollections are the collections that the question, or the conversation before it,
-	// names, of those that the caller may see.
+	// NamedCollections are those of the caller's collections that the question, or the conversation
+	// before it, names.
 	NamedCollections []string
 
-	// Began names the models of the roles when the run began, by role. A role that is not in
-	// it was local. The path of the run depends on it.
+	// Began names the model of each role when the run began. A role that is missing was local. The
+	// path of the run depends on it.
 	Began map[string]string
 
-	// ReaderModel names the reader when the run began; empty: there was none.
+	// ReaderModel names the reader when the run began, or is empty if there was none.
 	ReaderModel string
 }
 
-// Tools are what a run may use. Every use is a step of the run.
+// Tools are the services that a run may use. Every use is a step of the run.
 type Tools struct {
 	Retriever assay.Retriever
 	Content   Content
 	Roles     Roles
 
-	// Services names the encoder and the reranker that searches may call, if they are
-	// services. It is for the record.
+	// Services names the remote encoder and reranker that searches may call. It is only recorded.
 	Services string
 
-	// Web searches the web. Nil: the question may not be searched for there, and NoWeb says
-	// why, in words that follow "the web was not searched: ".
+	// Web searches the web. If it is nil, the question may not be searched for there, and NoWeb is
+	// the reason, worded to follow "the web was not searched: ".
 	Web   Web
 	NoWeb string
 
-	// Managed is a service that answers questions by itself; nil: there is none.
+	// Managed is a service that answers questions by itself. It may be nil.
 	Managed Managed
 
-	// Earlier are runs whose answers may be the answer to the question. Cache, which is
-	// required if there are any, has these answers.
+	// Earlier lists runs whose answers may be reused. Cache holds these answers and is required if
+	// Earlier is not empty.
 	Earlier []Earlier
 	Cache   Cache
 }
 
-// The state of a question within its run.
+// state is the state of a question within its run.
 type state struct {
-	asked     string // the question as the caller wrote it; empty: as Question is
-	rewritten bool   // by a model, to be understood without the conversation
-	whole     string // the question with the names of its collections; empty: as Question is
+	asked     string // the question as the caller wrote it; empty: same as Question
+	rewritten bool   // a model rewrote it to be understood without the conversation
+	whole     string // the question with the names of its collections; empty: same as Question
 
 	span      []string // collections that are searched separately; empty: all together
 	spanNamed bool     // the question names them
 	placed    bool     // the question names the only collection that is searched
 
-	first         *firstSearch // the hits of the search for the question itself; nil: not recorded
-	untold        untold       // what a follow-up leaves open
-	picked        string       // the name of the chosen meaning, which alone is read; empty: all are
-	eachForItself bool         // the parts are the same question about different things, whose answers may differ
-	versions      bool         // and these are versions of one document
+	first         *firstSearch // hits of the search for the question itself; nil: not recorded
+	untold        untold       // unresolved words of a follow-up
+	picked        string       // name of the chosen meaning, whose passages alone are read; empty: all are
+	eachForItself bool         // the parts ask the same of different things, so their answers may differ
+	versions      bool         // the parts are versions of one document
 
-	compares bool // the question compares things; evidence is needed for each of them
-	steps    bool // the question takes several steps; the evidence of an earlier one need not hold the answer
+	compares bool // the question compares things, each of which needs evidence
+	steps    bool // the question takes several steps; evidence for an earlier one need not contain the answer
 
-	advice []string // for the generator: what the last draft lacked
+	advice []string // for the generator: shortcomings of the last draft
 }
 
-// writer names the model that was the generator when the run began; empty: the local one was.
+// writer names the model that was the generator when the run began, or "" for the local one.
 func (e Env) writer() string { return e.Began[role.GeneratorRole] }
 
-// withoutWriter returns e for a generator that is no model.
+// withoutWriter returns e with a generator that is not a model.
 func (e Env) withoutWriter() Env {
 	e.Began = maps.Clone(e.Began)
 	delete(e.Began, role.GeneratorRole)
@@ -115,13 +114,13 @@ func (e Env) withDefaults() Env {
 	return e
 }
 
-// Content reads the documents that hits are from.
+// Content reads the documents of hits.
 type Content interface {
-	// ACL returns the ACL of a document, the last one if it was deleted; assay.ErrNotFound if
-	// none is known.
+	// ACL returns the ACL of a document, the last one if the document was deleted. It returns
+	// assay.ErrNotFound if none is known.
 	ACL(ctx context.Context, id string) (assay.ACL, error)
 
-	// Version returns one version, current or kept; else assay.ErrNotFound.
+	// Version returns one version, current or retained, or assay.ErrNotFound.
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
@@ -150,56 +149,56 @@ type Roles struct {
 	Clarifier       role.Clarifier
 	Actor           role.Actor
 
-	// Reader reads the evidence for conflicts, and for replacements of refused statements. It
-	// is required if ReaderModel names one, except in a replay.
+	// Reader reads the evidence for conflicts and for replacements of refused statements. It is
+	// required if ReaderModel names one, except in a replay.
 	Reader llm.Reader
 
-	// Small writes the first draft for a simple question, and Generator the second. Nil:
-	// Generator writes all drafts.
+	// Small writes the first draft for a simple question, and Generator the second. If Small is
+	// nil, Generator writes all drafts.
 	Small role.Generator
 
-	// Quoter quotes the passages if a model wrote nothing that can be used, or the run was cut
-	// short before; nil: then there is no answer. QuoteVerifier verifies the quotations
-	// without a model; nil: Verifier does.
+	// Quoter quotes the passages if a model wrote nothing usable, or the run was cut short before.
+	// If it is nil, there is no answer then. QuoteVerifier verifies the quotations without a model;
+	// nil means Verifier.
 	Quoter        role.Generator
 	QuoteVerifier role.Verifier
 
-	// Models names the model of each role, by role; a role that is not in it is local. It is
-	// for the record and decides nothing.
+	// Models names the model of each role. A role that is missing is local. It is only recorded and
+	// decides nothing.
 	Models map[string]string
 }
 
-// Limits bound a strategy. Zero fields mean the defaults.
+// Limits bound a strategy. Zero fields mean their defaults.
 type Limits struct {
 	Iterations int `json:"iterations,omitempty" yaml:"iterations"` // searches per sub-question; 4
 	Seconds    int `json:"seconds,omitempty" yaml:"seconds"`       // for the searches and grades of a sub-question; 12
 	Candidates int `json:"candidates,omitempty" yaml:"candidates"` // hits per search; 20
 	Keep       int `json:"keep,omitempty" yaml:"keep"`             // hits per sub-question that become evidence; 5
 
-	// ContextTokens is how much evidence a generator is given to read, for all sub-questions
+	// ContextTokens is the size of the evidence that a generator reads, for all sub-questions
 	// together; 6000.
 	ContextTokens int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 
-	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are looked up; others are reported as missing; 6
-	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance under which a hit does not count; 0.5
+	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are searched for; others are reported as missing; 6
+	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance below which a hit does not count; 0.5
 	Held  float64       `json:"held,omitempty" yaml:"held"`   // least probability that the passages hold the answer, for graders that estimate it; local.DefaultHeld
 	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
 
-	// Passages is the number of passages that the generator is given, if as many were found.
-	// Strategies are compared with it. 0: no fixed number.
+	// Passages is the fixed number of passages given to the generator, if as many were found. It
+	// serves to compare strategies. 0 means no fixed number.
 	Passages int `json:"passages,omitempty" yaml:"-"`
 
-	// Alone is the relevance from which a model is given only one hit, clearly ahead of the
-	// others, for a question that asks for one thing. 0, the default, is never: it costs more
-	// evidence than it saves (docs/strategies.md).
+	// Alone is the relevance from which a model is given only one hit, clearly ahead of the others,
+	// for a question that asks for one thing. 0, the default, disables this: it costs more evidence
+	// than it saves (docs/strategies.md).
 	Alone float64 `json:"alone,omitempty" yaml:"alone"`
 
-	// How searches order their hits, see assay.Query.
+	// Ordering of hits, see assay.Query.
 	VectorWeight float64 `json:"vector_weight,omitempty" yaml:"-"`
 	Unranked     bool    `json:"unranked,omitempty" yaml:"-"`
 }
 
-// defaultLimits are the limits that zero fields stand for.
+// defaultLimits replace zero fields of Limits.
 var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }

@@ -9,39 +9,38 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A candidate is a name that may be what a description stands for, and how likely that
-// is; scores are comparable within one list only.
+// A candidate is a name that a description may refer to, with its likelihood. Scores are comparable
+// within one list only.
 type candidate struct {
 	name  string
-	chunk string // where it stands
+	chunk string // the chunk that contains it
 	score float64
 }
 
-// maxFills is how many names are put into a sub-question, each in a search of its own.
+// maxFills is the number of names that are tried in a sub-question, each in its own search.
 const maxFills = 3
 
-// A filling is a sub-question with names in the place of what was asked before.
+// A filling is a sub-question with names inserted for the answers that it needs.
 type filling struct {
 	text  string
-	asked string // as it was asked, where another name may be meant; empty: as it is
+	asked string // the question as asked if the name is uncertain; empty: same as text
 	names []string
 	score float64 // of the names, 1 for the likeliest
 }
 
-// An answered is a sub-question that another one needs.
+// An answered is a sub-question that another one needs, with its possible answers.
 type answered struct {
-	question string      // as it was searched for
-	asked    string      // as it was asked
-	names    []candidate // that may be its answer, the likeliest first
+	question string      // as searched
+	asked    string      // as asked
+	names    []candidate // possible answers, the likeliest first
 }
 
-// answeredBy returns what a finding says of the sub-question that it is for.
+// answeredBy returns the finding's sub-question with the given possible answers.
 func (f *finding) answeredBy(names []candidate) answered {
 	return answered{f.question, f.spoken(), names}
 }
 
-// spoken returns a finding's question as a reader is told of it: a name that is filled in
-// and not certain is not said.
+// spoken returns a finding's question for display. It omits an inserted name that is uncertain.
 func (f *finding) spoken() string {
 	if f.asked != "" {
 		return f.asked
@@ -49,9 +48,10 @@ func (f *finding) spoken() string {
 	return f.question
 }
 
-// fillIn puts the names that were found for the sub-questions which sub needs into it:
-// where it says "#2", for the second one, else after it. The likeliest come first, at
-// most maxFills. Where there is no name, what was asked stays in its place.
+// fillIn inserts the names found for the sub-questions that sub needs. A name replaces its slot,
+// such as "#2" for the second sub-question, or is appended if there is no slot. The result has at
+// most maxFills fillings, the likeliest first. If a sub-question has no names, its own text is
+// inserted.
 func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 	list := []filling{{text: sub.Text, score: 1}}
 	spoken, certain := sub.Text, true
@@ -88,8 +88,7 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 	return list
 }
 
-// put returns a text with something in a slot; as it is, where that is too long to be
-// searched for.
+// put returns text with slot replaced, or text itself if the result would exceed maxQuery.
 func put(text, slot, what string) string {
 	if len(text)+strings.Count(text, slot)*len(what) > maxQuery {
 		return text
@@ -97,16 +96,16 @@ func put(text, slot, what string) string {
 	return strings.ReplaceAll(text, slot, what)
 }
 
-// slot is how a sub-question refers to the answer of the one with index n.
+// slot returns the reference of a sub-question to the answer of the sub-question with index n.
 func slot(n int) string { return "#" + strconv.Itoa(n+1) }
 
-// slotted reports whether a sub-question has places for the answers that it needs.
+// slotted reports whether a sub-question has slots for the answers that it needs.
 func slotted(sub role.SubQuestion) bool {
 	return slices.ContainsFunc(sub.Needs, func(n int) bool { return strings.Contains(sub.Text, slot(n)) })
 }
 
-// spelledOut returns the sub-questions of a plan with what is asked before in the place of
-// its answer, as a reader is told of them.
+// spelledOut returns the sub-questions of a plan for display, with earlier questions inserted in
+// the slots for their answers.
 func spelledOut(plan role.Plan) []string {
 	texts := make([]string, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {
@@ -118,8 +117,8 @@ func spelledOut(plan role.Plan) []string {
 	return texts
 }
 
-// fillings returns sub-question i of a plan with the names in it that were found for those
-// that it needs, the likeliest first; none, where it has no places for them.
+// fillings returns sub-question i of a plan with the names found for those that it needs inserted,
+// the likeliest first. It returns nil if the sub-question has no slots.
 func fillings(plan role.Plan, found []finding, i int) []filling {
 	sub := plan.SubQuestions[i]
 	sub.Needs = earlier(sub.Needs, i)
@@ -129,7 +128,7 @@ func fillings(plan role.Plan, found []finding, i int) []filling {
 	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names()) })
 }
 
-// earlier returns those of the needs of sub-question i that come before it.
+// earlier returns the needs of sub-question i that come before it.
 func earlier(needs []int, i int) []int {
 	return slices.DeleteFunc(slices.Clone(needs), func(n int) bool { return n < 0 || n >= i })
 }

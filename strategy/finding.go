@@ -16,46 +16,46 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A finding is what is known for one sub-question so far.
+// A finding is the search state of one sub-question.
 type finding struct {
 	question   string
-	asked      string       // the question as it was put, where a name in it is not certain; empty: as it is
+	asked      string       // question as put when a name in it is uncertain; empty: same as question
 	filter     assay.Filter // the sub-question's own
 	hits       []assay.Hit  // of all searches, distinct, by relevance
 	terms      []assay.Term // of the question, from its first search
 	grade      role.Grade
 	searched   []assay.Searched
-	sides      []string // what the collections that the question names do not say
-	below      bool     // what the grader accepts is below the relevance floor
-	graded     int      // searches, when the finding was graded last
+	sides      []string // gaps for named collections without a relevant hit
+	below      bool     // all accepted hits are below the relevance floor
+	graded     int      // number of searches at the last grading
 	notes      notes
 	tries      []try
-	others     []filling      // the question with other names in it, the likeliest first
-	best       []assay.Hit    // of a hop: what it hands on where the number of passages is set
-	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
+	others     []filling      // the question with alternative names filled in, the likeliest first
+	best       []assay.Hit    // of a hop: hits handed on if the number of passages is set
+	places     map[string]int // best rank of each hit in any search, by chunk, from 0
 	iterations int
-	brought    int // hits of the last search
+	brought    int // number of hits of the last search
 	dry        drought
 	stop       assay.Stop
-	lacked     string       // what the budget had no room for, when it ended the search
-	written    checkedDraft // of all findings, in the first: what the last draft became
-	each       []string     // collections that were searched each for itself; empty: none was
-	serves     []int        // the sub-questions, by index, that are asked with what this one brings
+	lacked     string       // the budget error's numbers, if the budget ended the search
+	written    checkedDraft // last draft from all findings; set on the first finding only
+	each       []string     // collections that were searched separately; empty if none
+	serves     []int        // indexes of the sub-questions that use this one's result
 }
 
-// A try is a search that was made: the same one again would be circular.
+// A try identifies a search, to detect repeated ones.
 type try struct{ query, filter string }
 
 func tryOf(query string, filter assay.Filter) try {
 	return try{strings.Join(strings.Fields(strings.ToLower(query)), " "), filter.String()}
 }
 
-// sameWords reports whether two queries are one search.
+// sameWords reports whether two queries are the same up to case and white space.
 func sameWords(query, other string) bool {
 	return tryOf(query, assay.Filter{}) == tryOf(other, assay.Filter{})
 }
 
-// tried lists the queries that were searched when the finding was graded last.
+// tried returns the queries that were searched before the last grading.
 func (f *finding) tried() []string {
 	queries := make([]string, f.graded)
 	for i, s := range f.searched[:f.graded] {
@@ -64,7 +64,7 @@ func (f *finding) tried() []string {
 	return queries
 }
 
-// ends notes why err ends the search.
+// ends records that err ended the search.
 func (f *finding) ends(stop assay.Stop, err error) {
 	f.stop = stop
 	if budget, ok := errors.AsType[*run.BudgetError](err); ok {
@@ -72,17 +72,16 @@ func (f *finding) ends(stop assay.Stop, err error) {
 	}
 }
 
-// sufficient reports whether what was found suffices to answer.
+// sufficient reports whether the hits are sufficient to answer.
 func (f finding) sufficient() bool { return f.grade.Verdict == assay.Sufficient }
 
-// cutShort reports whether the run had to stop searching for want of time, calls,
-// tokens or money.
+// cutShort reports whether the run had to stop searching because it ran out of time, calls, tokens
+// or money.
 func (f *finding) cutShort() bool {
 	return spentBy(f.stop)
 }
 
-// look makes one search and grades all that the finding holds then. It returns
-// how many of the hits are new.
+// look makes one search and grades all hits found so far. It returns the number of new hits.
 func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, filter assay.Filter) (fresh int, err error) {
 	fresh, err = f.find(ctx, s, env, assay.Query{Text: query, Filter: filter})
 	if err != nil {
@@ -91,8 +90,8 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 	return fresh, f.regrade(ctx, s, env)
 }
 
-// find makes one search, without grading what it brings: until regrade does, that is
-// Insufficient. It returns how many of the hits are new.
+// find makes one search without grading its hits; until regrade does, the search counts as
+// Insufficient. It returns the number of new hits.
 func (f *finding) find(ctx context.Context, s run.Scope, env Env, q assay.Query) (fresh int, err error) {
 	found, err := env.search(ctx, s, q)
 	if err != nil {
@@ -103,7 +102,7 @@ func (f *finding) find(ctx context.Context, s run.Scope, env Env, q assay.Query)
 	return f.take(env, q, found), nil
 }
 
-// take takes up what a search of q brought. It returns how many of the hits are new.
+// take adds the results of a search for q. It returns the number of new hits.
 func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) {
 	f.notes.add(found)
 	fresh = f.merge(found.Hits)
@@ -130,7 +129,7 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	return fresh
 }
 
-// regrade grades all that the finding holds, and says so of its last search.
+// regrade grades all hits and records the verdict on the last search.
 func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	var err error
 	f.grade, err = env.grade(ctx, s, *f)
@@ -140,12 +139,12 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	f.grade.Query = f.notes.bounded(role.GraderRole, f.grade.Query)
-	if f.asked != "" && len(f.grade.Missing) > 0 { // whose name is missing is not certain
+	if f.asked != "" && len(f.grade.Missing) > 0 { // the name in the missing part is uncertain
 		f.grade.Missing = asked(env.Question).lines([]string{f.asked})
 	}
 	f.lackSides(env)
 	f.holdToFloor(env)
-	for i := range min(max(1, len(f.each)), len(f.searched)) { // of the last search
+	for i := range min(max(1, len(f.each)), len(f.searched)) { // the entries of the last search
 		if err == nil {
 			f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
 		}
@@ -153,9 +152,8 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	return err
 }
 
-// merge adds the hits that are new and keeps the best relevance of those that
-// are not. Hits of one relevance keep the order in which searches ranked them. It
-// returns how many were new.
+// merge adds new hits and keeps the best relevance of known ones. Hits of equal relevance keep the
+// order in which searches ranked them. It returns the number of new hits.
 func (f *finding) merge(hits []assay.Hit) (fresh int) {
 	at := make(map[string]int, len(f.hits))
 	for i, h := range f.hits {
@@ -184,9 +182,9 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 // byRelevance orders hits, the most relevant first.
 func byRelevance(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) }
 
-// accepted returns the hits that the grade calls relevant, best first, at most keep; none
-// where all of them are below the floor. A relevant chunk that was never found is the
-// grader's invention and is passed over.
+// accepted returns the hits that the grader calls relevant, best first, at most keep of them. It
+// returns none if all are below the floor. It ignores chunks that the grader names but no search
+// found.
 func (f *finding) accepted(keep int) []assay.Hit {
 	var hits []assay.Hit
 	if f.below {
@@ -202,8 +200,8 @@ func (f *finding) accepted(keep int) []assay.Hit {
 	return hits[:min(len(hits), max(0, keep))]
 }
 
-// holdTogether reports whether a sentence of the accepted hits holds what a
-// plan's two sub-questions name against one another: "Unlike Peek, Read advances".
+// holdTogether reports whether a sentence of the accepted hits contrasts what the plan's two
+// sub-questions name, as in "Unlike Peek, Read advances".
 func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 	if len(plan.SubQuestions) != 2 {
 		return false
@@ -220,7 +218,7 @@ func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 	return false
 }
 
-// speaksOf reports whether text has the content words of what.
+// speaksOf reports whether text has all content words of the second argument.
 func speaksOf(text, what string) bool {
 	held := stemsOf("", text)
 	return !slices.ContainsFunc(analysis.Tokens(what, ""), func(t analysis.Token) bool {

@@ -16,16 +16,16 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// finish turns findings into the answer: it mints evidence numbers, has the answer written,
-// cuts it into claims, reads the cited bytes back, has each claim verified, keeps the
-// supported ones and has the status decided. It also returns the findings, by index, that
-// were graded sufficient and of which nothing passed the verifier.
+// finish turns findings into the answer. It numbers the evidence, has the draft written and cut
+// into claims, reads the cited bytes back, has each claim verified, keeps the supported claims and
+// decides the status. It also returns the indexes of findings that were graded sufficient but
+// support no claim.
 func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []int, err error) {
 	evidence, parts := e.mint(found)
 	if len(evidence) == 0 || e.astray(found) {
 		return e.notFound(strategy, found), nil, nil
 	}
-	said := &found[0].notes // what is said of one finding is said of the answer
+	said := &found[0].notes // notes of the first finding appear in the answer
 	if _, alone := e.alone(found); alone {
 		said.say(assay.NoteLeftOut, "one passage is far more relevant than the others, and is read alone")
 	} else if e.writer() != "" {
@@ -37,7 +37,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	}
 	question := e.Question
 	if e.writer() != "" && e.whole != "" {
-		question = e.whole // a model reads it, and does not look for its words
+		question = e.whole // a model reads it and does not match its words
 	}
 	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
@@ -70,7 +70,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	return r, ungrounded, nil
 }
 
-// unfinished is the result of a run that ended before an answer was written and verified.
+// unfinished returns the result of a run that ended before an answer was written and verified.
 func (e Env) unfinished(strategy string, found []finding, w checkedDraft, err error) Result {
 	for i := range found {
 		found[i].ends(stopOf(err), err)
@@ -84,12 +84,12 @@ func (e Env) unfinished(strategy string, found []finding, w checkedDraft, err er
 	return r
 }
 
-// without returns the elements of list that others does not have.
+// without returns the elements of list that are not in others.
 func without[T comparable](list, others []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(others, x) })
 }
 
-// more adds to lines those that are not among them.
+// more appends those of others that lines does not contain.
 func more(lines []string, others ...string) []string {
 	for _, l := range others {
 		if !slices.Contains(lines, l) {
@@ -99,7 +99,7 @@ func more(lines []string, others ...string) []string {
 	return lines
 }
 
-// failures counts the claims that the verifier failed at.
+// failures returns the number of claims for which the verifier failed.
 func failures(checked []checkedClaim) int {
 	n := 0
 	for _, c := range checked {
@@ -110,14 +110,13 @@ func failures(checked []checkedClaim) int {
 	return n
 }
 
-// mint numbers what the findings accepted, and says which finding rests on which
-// numbers. What is accepted twice, lies in another accepted hit, as a passage in
-// its section, or says the same as one, has that one's number: what crowds the
-// evidence says nothing more.
+// mint numbers the accepted hits of the findings and returns, for each finding, the numbers of its
+// evidence. A hit gets the number of another if it is the same, lies in it, as a passage in its
+// section, or is a near-duplicate of it.
 //
-// Where the number of passages is set, the findings take turns until there are so
-// many: each with its best accepted hit, each with its second, and so on. If that is
-// not enough, the best of all other hits follow.
+// If the number of passages is fixed, the findings take turns until it is reached: each with its
+// best accepted hit, each with its second, and so on. The best of the other hits fill remaining
+// places.
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
 	m := newMinting(found, e.Limits.Passages)
 	if hit, ok := e.alone(found); ok {
@@ -149,10 +148,10 @@ func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part
 	return m.evidence, m.parts
 }
 
-// A minting is evidence while it is numbered.
+// A minting collects and numbers evidence.
 type minting struct {
-	accepted [][]assay.Hit // of each finding, best first
-	all      []assay.Hit   // that are accepted
+	accepted [][]assay.Hit // by finding, best first
+	all      []assay.Hit   // all accepted hits
 	said     retrieve.Sayings
 	evidence []assay.Evidence
 	parts    []role.Part
@@ -171,7 +170,7 @@ func newMinting(found []finding, passages int) *minting {
 	return m
 }
 
-// add has a finding rest on a hit.
+// add adds a hit to the evidence of a finding.
 func (m *minting) add(finding int, h assay.Hit) {
 	h = widest(h, m.all)
 	i, known := m.said.Add(h)
@@ -183,16 +182,15 @@ func (m *minting) add(finding int, h assay.Hit) {
 	}
 }
 
-// A foundHit is a hit and the finding, by index, whose it is.
+// A foundHit is a hit with the index of its finding.
 type foundHit struct {
 	assay.Hit
 	finding int
-	place   int // the best that a search gave it, from 0
+	place   int // best rank in any search, from 0
 }
 
-// others returns the hits that no finding accepted, those that searches put first
-// first: their order knows what leads from one hit to another, which a hit's relevance
-// by itself does not.
+// others returns the hits that no finding accepted, in the order in which searches ranked them.
+// That order accounts for links from one hit to another; the relevance of a single hit does not.
 func (m *minting) others(found []finding) []foundHit {
 	known := map[string]bool{}
 	for _, h := range m.all {
@@ -207,7 +205,7 @@ func (m *minting) others(found []finding) []foundHit {
 			}
 		}
 	}
-	hop := func(h foundHit) int { // it has handed on its best already, so its others come last
+	hop := func(h foundHit) int { // a hop has already handed on its best hits, so the rest come last
 		if found[h.finding].best != nil {
 			return 1
 		}
@@ -217,7 +215,7 @@ func (m *minting) others(found []finding) []foundHit {
 	return others
 }
 
-// widest returns the longest of the hits that h lies in, itself if there is none.
+// widest returns the longest hit that contains h, or h itself.
 func widest(h assay.Hit, all []assay.Hit) assay.Hit {
 	best := h
 	for _, o := range all {
@@ -230,7 +228,8 @@ func widest(h assay.Hit, all []assay.Hit) assay.Hit {
 	return best
 }
 
-// assemble says what of the evidence a generator with so much room is to read.
+// assemble selects the excerpts of the evidence that a generator reads, within
+// Limits.ContextTokens.
 func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excerpt {
 	hits := make([]assay.Hit, len(evidence))
 	for i, ev := range evidence {
@@ -244,7 +243,7 @@ func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excer
 			}
 		}
 	}
-	excerpts, _ := retrieve.Assemble(hits, terms, e.Limits.ContextTokens) // what is left out is evidence all the same
+	excerpts, _ := retrieve.Assemble(hits, terms, e.Limits.ContextTokens) // the full hits remain evidence
 	context := make([]role.Excerpt, len(excerpts))
 	for i, x := range excerpts {
 		context[i].Evidence = evidence[x.Hit].Number
@@ -255,21 +254,21 @@ func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excer
 	return context
 }
 
-// A checkedClaim is a claim with the words it cites and the verifier's word.
+// A checkedClaim is a claim with its citations and the verifier's judgement.
 type checkedClaim struct {
 	ground.Claim
 	ground.Judgement
 	cited     []assay.Citation // without Claim, which is set when the answer is composed
-	statement int              // of the draft, that it is cut from; -1: none
-	section   string           // heading that it stands under; empty: none
-	row       *ground.Row      // of a table; nil: it is none
-	said      string           // as it reads by itself; empty: as its text does
-	repaired  bool             // what it cites is not what the draft named
-	replaced  bool             // it was refused, and the source's own sentence stands in its place
-	quoted    bool             // it is such a sentence
+	statement int              // index in the draft of the statement that it is cut from; -1: none
+	section   string           // heading of its section; empty: none
+	row       *ground.Row      // of a table; nil: not a row
+	said      string           // standalone form; empty: same as its text
+	repaired  bool             // it cites other words than the draft did
+	replaced  bool             // refused and replaced by a sentence of the source
+	quoted    bool             // it is such a sentence of the source
 	inItem    bool             // its statement is an item of a list
-	verbatim  bool             // it is an item or a row of its source word for word, and is shown with its lead or its heads
-	decides   role.YesNo       // how it answers the question in a word; empty: it does not
+	verbatim  bool             // word for word an item or a row of its source, shown with its lead or its heads
+	decides   role.YesNo       // the yes or no that it answers with; empty: none
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -282,9 +281,8 @@ func (c checkedClaim) cites(document string) bool {
 	return slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document == document })
 }
 
-// check cuts a draft into claims and has each verified against the exact bytes
-// that it cites. The evidence that says otherwise is heard too: its sentences
-// follow as claims of their own.
+// check cuts a draft into claims and verifies each against the exact bytes that it cites. Sentences
+// of the evidence that contradict a claim are added as claims of their own.
 func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence []assay.Evidence, said *notes) error {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
@@ -314,8 +312,8 @@ func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence [
 	return nil
 }
 
-// judge has claims judged by what they cite. A verbatim item or row needs no verifier, which
-// would judge it without its lead or its heads.
+// judge verifies claims by their citations. It does not ask the verifier about a verbatim item or
+// row, which it would judge without the lead or the heads.
 func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
 	in := []role.Claim{}
 	for _, c := range claims {
@@ -338,7 +336,7 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 		} else {
 			claims[i].Judgement, judgements = judgements[0], judgements[1:]
 		}
-		if len(claims[i].cited) == 0 { // whatever the verifier says of it
+		if len(claims[i].cited) == 0 { // regardless of the verifier
 			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
 		}
 		if claims[i].Failed {
@@ -353,9 +351,9 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 	return nil
 }
 
-// opposing returns the sentences of the evidence that conflict with a claim which rests on
-// another document, each once: those that a reader has found, where it has read the evidence,
-// else those that differ in a number or a negation.
+// opposing returns the distinct sentences of the evidence that conflict with a claim resting on
+// another document. If a reader has read the evidence, they are the conflicts it found. Otherwise
+// they are sentences that differ in a number or a negation.
 func (w checkedDraft) opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, read bool) []checkedClaim {
 	said := map[string]bool{}
 	for _, c := range claims {
@@ -395,12 +393,12 @@ func (w checkedDraft) opposing(claims []checkedClaim, evidence []assay.Evidence,
 	return others
 }
 
-// restsOnly reports whether a claim cites one document alone, which then is no other side.
+// restsOnly reports whether a claim cites only the given document, which then cannot contradict it.
 func (c checkedClaim) restsOnly(document string) bool {
 	return !slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document != document })
 }
 
-// passageOf is what the verifier sees of a citation.
+// passageOf returns a citation in the form that the verifier judges.
 func passageOf(c assay.Citation, p passage) ground.Passage {
 	return ground.Passage{Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...)}
 }
@@ -413,30 +411,29 @@ type span struct {
 	End      int    `json:"end"`
 }
 
-// A passage is the stored text of one piece of evidence. Offsets of its anchors
-// are relative to it.
+// A passage is the stored text of one piece of evidence. Offsets of its anchors are relative to it.
 type passage struct {
-	Text    string         `json:"text"` // empty: gone, or not what the search returned
+	Text    string         `json:"text"` // empty: deleted, hidden, or not what the search returned
 	Anchors []assay.Anchor `json:"anchors"`
 }
 
-// read reads the evidence's bytes from the stored documents: what a citation
-// quotes is what is stored, not what a search returned. Evidence that is gone,
-// may no longer be seen or differs from its hit has no text, and nothing can
-// cite it. What is not from the documents is as the step holds it that brought it.
+// read reads the bytes of the evidence from the stored documents, so that a citation quotes the
+// stored text and not the text that a search returned. Evidence that was deleted, may no longer be
+// read or differs from its hit gets no text and cannot be cited. Evidence that is not from the
+// documents keeps the text recorded by the step that found it.
 func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) ([]passage, error) {
 	spans := make([]span, len(evidence))
 	for i, ev := range evidence {
 		c := ev.Hit.Chunk
 		if ev.Hit.Origin != assay.FromDocuments {
-			continue // a span of nothing: its text is what the journal holds
+			continue // no span: the journal holds its text
 		}
 		spans[i] = span{Document: c.Document, Version: c.Version, Start: c.Start, End: c.End}
 	}
 	step := run.Step{Name: "read", Kind: assay.StepRead}
 	passages, err := run.Do(ctx, s, step, spans, func(ctx context.Context, spans []span) ([]passage, assay.Usage, error) {
 		passages := make([]passage, len(spans))
-		documents := map[[2]string]assay.Document{} // those that are gone or hidden are empty
+		documents := map[[2]string]assay.Document{} // empty if deleted or hidden
 		for i, sp := range spans {
 			if sp == (span{}) {
 				continue
@@ -473,9 +470,9 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 	return passages, nil
 }
 
-// document reads a version of a document. One that is gone, or whose document the
-// asker may not see by its ACL of today, is empty; of a document that was deleted
-// its last ACL counts, and where that is not known nobody may see it.
+// document reads a version of a document. It returns an empty document if the version is gone or
+// the current ACL denies access. For a deleted document the last ACL counts; without a known ACL
+// access is denied.
 func (e Env) document(ctx context.Context, id, version string) (assay.Document, error) {
 	acl, err := e.Content.ACL(ctx, id)
 	if errors.Is(err, assay.ErrNotFound) || err == nil && !e.Access.Allows(acl) {
@@ -491,14 +488,14 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 	return d, err
 }
 
-// verify has each claim judged. It fails closed: a verifier that fails has not
-// supported the claim.
+// verify asks the verifier to judge each claim. It fails closed: if the verifier fails, no claim is
+// supported.
 func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 	step := run.Step{Name: "verify", Kind: assay.StepVerify, Model: e.Roles.Models[role.VerifierRole]}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s, answerShare), in)
 		if err == nil {
-			err = ctx.Err() // what came too late is no judgement
+			err = ctx.Err() // a late judgement does not count
 		}
 		if role.Ends(ctx, err) {
 			return nil, err
@@ -520,7 +517,7 @@ func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground
 	return out, err
 }
 
-// citation cites the bytes [start, end) of a passage.
+// citation returns a citation of the bytes [start, end) of a passage.
 func citation(ev assay.Evidence, p passage, start, end int) assay.Citation {
 	h := ev.Hit
 	line, page := (&assay.Document{Text: p.Text, Anchors: p.Anchors}).Position(start)

@@ -9,23 +9,23 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// nearFloor is the share of the odds that the limit sets from which on hits are near it:
-// what they hold is shown as the closest passage.
+// nearFloor is the share of the limit's odds from which hits are near the floor. Their text is
+// shown as the closest passage.
 const nearFloor = 0.5
 
-// nearlyHeld reports whether hits are nearly likely enough to hold the answer.
+// nearlyHeld reports whether the hits are nearly likely enough to hold the answer.
 func (e Env) nearlyHeld(f *finding) bool {
 	return f.grade.Held != nil && *f.grade.Held >= ofOdds(nearFloor, e.Limits.Held)
 }
 
-// modelFloor is the share of the odds of either limit that is enough for hits which a
-// language model found sufficient. Of 60 right answers in other words than their documents'
-// the full limits refused 4 that it had called sufficient.
+// modelFloor is the share of the odds of either limit that is enough for hits which a language
+// model graded sufficient. Of 60 right answers worded differently from their documents, the full
+// limits refused 4 that the model had graded sufficient.
 const modelFloor = 0.4
 
-// aboveFloor reports whether a finding's accepted hits may be answered from, whoever graded
-// them: one of them reaches the relevance floor, or the hits are likely enough to hold the
-// answer. A value that is missing or no number is below every floor.
+// aboveFloor reports whether a finding's accepted hits can be used to answer, whichever grader
+// graded them: one of them reaches the relevance floor, or the hits are likely enough to hold the
+// answer. A value that is missing or NaN is below every floor.
 func (e Env) aboveFloor(f *finding) bool {
 	relevant, held := e.Limits.Floor, e.Limits.Held
 	if e.byModel(role.GraderRole) && f.sufficient() {
@@ -37,14 +37,14 @@ func (e Env) aboveFloor(f *finding) bool {
 	return slices.ContainsFunc(f.accepted(len(f.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })
 }
 
-// ofOdds returns the probability that has a share of the odds of p.
+// ofOdds returns the probability whose odds are the given share of the odds of p.
 func ofOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
 
-// holdToFloor takes back a grade that calls hits below the floor relevant. Hits that are
-// near it do not suffice; of others nothing is accepted, and the search goes on as after any
+// holdToFloor lowers a grade that calls hits below the floor relevant. If the hits are near the
+// floor, they are not sufficient. Otherwise none is accepted, and the search goes on as after any
 // other grade of insufficient.
 func (f *finding) holdToFloor(e Env) {
-	f.below = false // of the grade before
+	f.below = false // reset the result of the grade before
 	if f.grade.Failure != "" || len(f.grade.Relevant) == 0 || e.aboveFloor(f) {
 		return
 	}

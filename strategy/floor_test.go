@@ -8,15 +8,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// TestAboveFloor holds hits to the full limits, and those that a model found sufficient to a
-// lower one that is still a limit.
+// TestAboveFloor checks hits against the full limits, and hits that a model found sufficient
+// against lower ones.
 func TestAboveFloor(t *testing.T) {
 	const none = -1
 	for _, tt := range []struct {
 		name            string
 		model           bool
 		verdict         assay.GradeVerdict
-		relevance, held float64 // held: none is not given
+		relevance, held float64 // held: none means unknown
 		want            bool
 	}{
 		{"relevant", false, assay.Sufficient, 0.5, none, true},

@@ -21,9 +21,9 @@ var fusionSpec = Spec{
 	UsualCost: "a rewriting, and a search for each of its results, more than static",
 }
 
-// Fusion searches for the question and several rewritings of it side by side, and fuses the hits
-// by reciprocal rank. The fused rank is the order in which hits are graded and read. Whether a hit
-// is relevant depends on its calibrated relevance to the question, which no rank changes.
+// Fusion searches for the question and several rewritings of it in parallel, and fuses the hits by
+// reciprocal rank. Hits are graded and read in the order of the fused rank. Whether a hit is
+// relevant depends on its calibrated relevance to the question, which no rank changes.
 func Fusion(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
@@ -43,12 +43,12 @@ func Fusion(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// fuse searches for the finding's question as it stands and with each of its rewritings,
-// and orders what all of them found. A search that the run had no room for is left out.
+// fuse searches for the finding's question and for each of its rewritings, and orders the hits of
+// all searches. A search that exceeds the budget is left out.
 func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
 	in := role.RewriteInput{Question: f.question, Technique: role.Expand, Most: env.Settings.Fusion.Queries}
 	rewritings, err := env.rewrite(ctx, s, in, &f.notes)
-	if err != nil && stopOf(err) == "" { // without room for rewritings there may be some for a search
+	if err != nil && stopOf(err) == "" { // the budget may still allow a search
 		return err
 	}
 	branches := make([]finding, 1+len(rewritings))
@@ -56,7 +56,7 @@ func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
 		b := &branches[i]
 		b.question = f.question
 		q := assay.Query{Text: f.question}
-		if i > 0 { // beside the question, which alone says how relevant a hit is
+		if i > 0 { // with the question, which alone determines relevance
 			q.Rewrites = rewritings[i-1 : i]
 		}
 		_, err := b.find(ctx, s, env, q)
@@ -76,7 +76,7 @@ func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
 	return nil
 }
 
-// add takes up what another finding for the same question found.
+// add merges another finding for the same question into f.
 func (f *finding) add(other finding) {
 	f.notes.join(other.notes)
 	f.merge(other.hits)
@@ -94,8 +94,8 @@ func (f *finding) add(other finding) {
 // rankDamping damps the best ranks of reciprocal rank fusion.
 const rankDamping = 60
 
-// reciprocalRanks returns for each chunk the sum over the findings of 1/(60 + its rank
-// from 1); higher is better.
+// reciprocalRanks returns for each chunk the sum over the findings of 1/(60 + rank), with ranks
+// from 1. Higher is better.
 func reciprocalRanks(branches []finding) map[string]float64 {
 	fused := map[string]float64{}
 	for _, b := range branches {
@@ -106,8 +106,8 @@ func reciprocalRanks(branches []finding) map[string]float64 {
 	return fused
 }
 
-// order puts the hits into the order of fused scores, best first, and says that this is
-// the place which the searches gave them. Ties keep the order that they have.
+// order sorts the hits by fused score, best first, and records that as their rank. Ties keep their
+// order.
 func (f *finding) order(fused map[string]float64) {
 	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int { return cmp.Compare(fused[b.Chunk.ID], fused[a.Chunk.ID]) })
 	for i, h := range f.hits {

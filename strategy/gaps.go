@@ -7,12 +7,12 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// byModel reports whether a model did a role when the run began. What it says beside claims
-// is marked as its own.
+// byModel reports whether a model filled a role when the run began. Its texts other than claims are
+// marked as a model's.
 func (e Env) byModel(name string) bool { return e.Began[name] != "" }
 
-// lacking returns the gaps of a question that a role has named, as lines without links. The
-// question itself, where a role repeats it, is not its words.
+// lacking returns the gaps named by a role for a question, as lines without links. A text that
+// repeats the question is not marked as a model's.
 func (e Env) lacking(question string, texts []string, byModel bool) []assay.Gap {
 	var gaps []assay.Gap
 	for _, text := range texts {
@@ -24,7 +24,7 @@ func (e Env) lacking(question string, texts []string, byModel bool) []assay.Gap 
 	return gaps
 }
 
-// lacks returns what a finding lacks by its grade; where that names nothing, its question.
+// lacks returns the gaps of a finding by its grade, or its question if the grade has none.
 func (e Env) lacks(f finding) []assay.Gap {
 	gaps := e.lacking(f.spoken(), without(f.grade.Missing, f.sides), e.byModel(role.GraderRole) && !f.grade.StoodIn)
 	if gaps = append(gaps, e.lacking(f.spoken(), f.sides, false)...); len(gaps) > 0 {
@@ -33,12 +33,12 @@ func (e Env) lacks(f finding) []assay.Gap {
 	return e.asking(f.spoken())
 }
 
-// asking returns the gap that a question is which is not answered.
+// asking returns an unanswered question as a gap.
 func (e Env) asking(question string) []assay.Gap {
 	return e.lacking(question, []string{question}, false)
 }
 
-// withGaps adds gaps to those that are there, each once.
+// withGaps appends gaps that are not yet in the list.
 func withGaps(gaps []assay.Gap, others ...assay.Gap) []assay.Gap {
 	gaps = slices.Clone(gaps)
 	for _, o := range others {
@@ -49,7 +49,7 @@ func withGaps(gaps []assay.Gap, others ...assay.Gap) []assay.Gap {
 	return gaps
 }
 
-// withNotes adds notes to those that are there, each once.
+// withNotes appends notes that are not yet in the list.
 func withNotes(all []assay.Note, others ...assay.Note) []assay.Note {
 	return append(slices.Clone(all), without(others, all)...)
 }

@@ -23,14 +23,14 @@ var graphSpec = Spec{
 	UsualCost: "up to three searches more than static",
 }
 
-// Graph walks over the entity graph of the documents on purpose. The first search starts
-// a far walk from what the question names and from the first hits, by words and by
-// vectors, and joins what that leads to with them. What it led to under names that the
-// question does not have are clues, as the article about somebody whom a hit names: each
-// of the best is followed by a second hop, side by side: a search for the question, and
-// for it with that name, whose walk starts at that passage as well. What all of them
-// found is fused by reciprocal rank and graded together, by its relevance to the question
-// alone: a passage is not relevant for standing under the name that it was searched by.
+// Graph walks over the entity graph of the documents. The first search starts a far walk from the
+// names in the question and from its first hits by words and by vectors, and adds the passages that
+// the walk reaches. Passages reached under names that are not in the question are clues, such as
+// the article about a person named in a hit. The best clues are followed by a second hop in
+// parallel: a search for the question alone and with that name, whose walk also starts at that
+// passage. All hits are fused by reciprocal rank and graded together by their relevance to the
+// question alone: a passage is not relevant merely because it stands under the name that was
+// searched.
 func Graph(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
@@ -52,7 +52,7 @@ func Graph(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// walk searches for the finding's question, and then for what that leads to.
+// walk searches for the finding's question, then follows its clues.
 func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
 	hops := []finding{{question: f.question}}
 	_, err := hops[0].find(ctx, s.Sub("hop", 0), env, assay.Query{Text: f.question, Walk: assay.WalkFar})
@@ -82,14 +82,14 @@ func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
 	return nil
 }
 
-// A clue is a passage that a walk has led to, and the name that it stands under.
+// A clue is a passage that a walk reached, with its heading or title.
 type clue struct{ name, chunk string }
 
-// maxClues is how many clues are followed.
+// maxClues is the number of clues that are followed.
 const maxClues = 3
 
-// cluesOf returns the best of what a walk has led to that stands under a name which the
-// question does not have, by the walk's mass.
+// cluesOf returns the passages with the most mass of the walk whose heading or title is not in the
+// question.
 func cluesOf(question string, hits []assay.Hit) []clue {
 	reached := slices.DeleteFunc(slices.Clone(hits), func(h assay.Hit) bool { return h.Scores.Graph == nil })
 	slices.SortStableFunc(reached, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Graph, *a.Scores.Graph) })
@@ -108,7 +108,7 @@ func cluesOf(question string, hits []assay.Hit) []clue {
 	return clues
 }
 
-// standsUnder returns what a hit is about by its place: its last heading, else its title.
+// standsUnder returns the last heading of a hit, or its title.
 func standsUnder(h assay.Hit) string {
 	if n := len(h.Chunk.Headings); n > 0 {
 		return h.Chunk.Headings[n-1]

@@ -10,33 +10,33 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A hop is a sub-question while a plan is carried out.
+// A hop is the state of a sub-question while a plan is carried out.
 type hop struct {
 	sub     role.SubQuestion
-	finding finding     // for the sub-question with names in it, as it was asked in the end
-	names   []candidate // that may be its answer
-	needed  bool        // for another one
-	beside  bool        // searched beside what it asks, to which hits are relevant or not
+	finding finding     // for the sub-question as finally asked, with names inserted
+	names   []candidate // possible answers
+	needed  bool        // another hop needs it
+	beside  bool        // searched together with the question, by which relevance is measured
 	fills   []filled
 }
 
-// A filled is what was found for a sub-question with some names in it.
+// A filled is the search state of a sub-question with certain names inserted.
 type filled struct {
 	filling
 	finding finding
 }
 
-// hops carries a plan out: sub-questions that do not need one another are searched side
-// by side, and one that needs others is asked with the names that were found for them,
-// each of the likeliest in a search of its own. The names stay whose best hit is most
-// relevant, and what was found with those is graded.
+// hops carries out a plan. Sub-questions that do not need each other are searched in parallel. A
+// sub-question that needs others is searched with the names found for them, with one search for
+// each of the likeliest. The names whose best hit is most relevant are kept, and the hits found
+// with them are graded.
 //
-// What a sub-question needs and is no earlier one is not needed. Sub-questions beyond
-// Limits.Parts are not looked up, nor those that build on more than Settings.Multihop.Hops
-// others. The findings are in the order of the plan.
+// A need that does not refer to an earlier sub-question is ignored. Sub-questions beyond
+// Limits.Parts are not searched, nor those at a depth beyond Settings.Multihop.Hops. The findings
+// are in the order of the plan.
 //
-// A name that stands in what is known already is not searched for; known is nil where that
-// is not to be looked at, and then each sub-question is searched for.
+// If known is not nil, names contained in its hits are not searched for. If known is nil, each
+// sub-question is searched.
 func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *finding) ([]finding, error) {
 	hops, spelled := make([]hop, len(plan.SubQuestions)), spelledOut(plan)
 	plan.SubQuestions = slices.Clone(plan.SubQuestions)
@@ -61,7 +61,7 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *findi
 						return err
 					}
 				}
-				if known.wasTried(fillings[0].text, h.sub.Filter) { // no name is known, so it is the question again
+				if known.wasTried(fillings[0].text, h.sub.Filter) { // without a known name it is the question again
 					h.finding.stop = assay.StopCircular
 					return nil
 				}
@@ -80,18 +80,17 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *findi
 	return found, nil
 }
 
-// knownFills is how many names are tried in a sub-question where what is known already is
-// looked at first.
+// knownFills is the number of names that are tried in a sub-question if known hits are used.
 const knownFills = 1
 
-// know takes the names for a sub-question that others need from what is known already, and
-// reports whether there are any. What is known is graded for the sub-question.
+// know takes the names for a sub-question that others need from known hits, and reports whether
+// there are any. It grades the known hits for the sub-question.
 func (h *hop) know(ctx context.Context, s run.Scope, env Env, known finding, x filling) (bool, error) {
 	known.question, known.tries = x.text, nil
 	var err error
 	known.grade, err = env.grade(ctx, s.Sub("known", 0), known)
 	if stopOf(err) != "" {
-		return false, nil // the search that follows will say so
+		return false, nil // the search that follows will report it
 	}
 	if err != nil {
 		return false, err
@@ -111,8 +110,8 @@ func (h *hop) know(ctx context.Context, s run.Scope, env Env, known finding, x f
 	return true, nil
 }
 
-// ask searches for the sub-question with each of the names that may be in it, and grades
-// what was found with the best of them.
+// ask searches for the sub-question with each of the possible names inserted, and grades the hits
+// of the best.
 func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling) error {
 	h.fills = make([]filled, len(fillings))
 	err := s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
@@ -152,13 +151,12 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	return err
 }
 
-// itself stands for the question itself where sub-questions are counted.
+// itself is the index of the whole question among sub-questions.
 const itself = -1
 
-// bridge follows what was found for a question that grammar does not take apart: the names
-// in the best hits that the question does not have may lead on from there. What that brings
-// is evidence for the question, and does not say that it is answered. It returns nothing
-// where there are no names.
+// bridge makes a second hop for a question that grammar does not split, by names in its best hits
+// that are not in the question. The hits are evidence for the question but do not count as an
+// answer to it. It returns nil if there are no new names.
 func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding, error) {
 	names := whole.leads(0)
 	if len(names) == 0 {
@@ -170,13 +168,13 @@ func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding,
 	return []finding{h.finding}, err
 }
 
-// picked is how many passages a sub-question hands to the generator where their number is
-// set for the whole question, the hits of which take the other places: with what each
-// sub-question accepts instead, corrective has .75 all gold on musique-train100, .83 so.
+// picked is the number of passages that a sub-question hands to the generator if the number of
+// passages is fixed; hits of the whole question fill the other places. On musique-train100 the
+// share of questions with all gold is .83 for corrective, and .75 if the hits accepted for each
+// sub-question are used instead.
 const picked = 2
 
-// settle takes the names with which the best was found, and notes what was searched with
-// all of them.
+// settle keeps the finding of the best names and merges the records of all searches.
 func (h *hop) settle() {
 	value := map[string]float64{}
 	var hits []assay.Hit
@@ -209,8 +207,8 @@ func (h *hop) settle() {
 	h.finding.best = hits[:min(picked, len(hits))]
 }
 
-// value says how much a hit speaks for the names that it was found with: it is relevant,
-// among the first, and speaks of them.
+// value scores how well a hit confirms the names it was found with, by its relevance, its rank and
+// whether it contains them.
 func (x *filled) value(h assay.Hit) float64 {
 	const unnamed = 0.5
 	v := (h.Scores.Relevance + 1/float64(1+x.finding.places[h.Chunk.ID])) / 2 * x.score

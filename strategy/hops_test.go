@@ -26,8 +26,8 @@ func films() *library {
 	)
 }
 
-// follow asks multihop, with a plan where one is given, and returns what was searched, in
-// the order of the journal's paths.
+// follow answers a question with Multihop, with the given plan if it is not nil, and returns the
+// searched queries by step path.
 func follow(t *testing.T, l *library, question string, plan *role.Plan, budget assay.Budget) (assay.Answer, map[string]string) {
 	t.Helper()
 	roles := localRoles()
@@ -53,7 +53,7 @@ func follow(t *testing.T, l *library, question string, plan *role.Plan, budget a
 	return a.Answer, searched
 }
 
-// The name that is found takes its place in the next question.
+// TestHopsAreFilledIn checks that a found name is inserted in the next question.
 func TestHopsAreFilledIn(t *testing.T) {
 	a, searched := follow(t, films(), ofTheDirector, nil, assay.Budget{})
 	want := map[string]string{
@@ -71,8 +71,8 @@ func TestHopsAreFilledIn(t *testing.T) {
 	}
 }
 
-// Whatever a planner makes of the needs, each sub-question is searched within the bounds,
-// and again in the same way.
+// TestHostilePlans checks that each sub-question is searched within the limits, whatever its needs,
+// and in the same way in a replay.
 func TestHostilePlans(t *testing.T) {
 	long := strings.Repeat("#1 ", 2000)
 	sub := func(text string, needs ...int) role.SubQuestion { return role.SubQuestion{Text: text, Needs: needs} }
@@ -112,8 +112,8 @@ func TestHostilePlans(t *testing.T) {
 	}
 }
 
-// No name is known by what another branch has found by chance: sub-questions that do not
-// need one another see nothing of each other, and paths are always the same.
+// TestHopsSideBySide checks that sub-questions that do not need each other do not see each other's
+// results, and that paths are always the same.
 func TestHopsSideBySide(t *testing.T) {
 	plan := role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
 		{Text: "the director of Jump for Glory"}, {Text: "the spouse of the mayor"}, {Text: "Did #1 know #2?", Needs: []int{0, 1}},
@@ -129,8 +129,7 @@ func TestHopsSideBySide(t *testing.T) {
 	}
 }
 
-// What the first hop found is contradicted where nothing speaks of it: the name is
-// another one then, for which something is found.
+// TestAnotherName checks that another name is followed if no document mentions the likeliest one.
 func TestAnotherName(t *testing.T) {
 	l := newLibrary(
 		"The spouse of Raoul Walsh was Miriam Cooper, an actress.",
@@ -143,7 +142,8 @@ func TestAnotherName(t *testing.T) {
 	}
 }
 
-// A deadline during any of the searches ends the run with an honest answer.
+// TestHopsEndWithTheBudget checks that a budget that runs out in any search ends the run with an
+// honest answer.
 func TestHopsEndWithTheBudget(t *testing.T) {
 	for at := 1; at < 8; at++ {
 		l := &ending{library: films(), after: at}
@@ -173,7 +173,7 @@ func TestHopsEndWithTheBudget(t *testing.T) {
 	}
 }
 
-// An ending library has no budget after some searches.
+// An ending library fails with an exhausted budget after some searches.
 type ending struct {
 	*library
 	after int
@@ -189,7 +189,7 @@ func (l *ending) Retrieve(ctx context.Context, access assay.Access, q assay.Quer
 	return l.library.Retrieve(ctx, access, q)
 }
 
-// A search that fails ends the run.
+// TestHopsFail checks that a failed search ends the run.
 func TestHopsFail(t *testing.T) {
 	l := films()
 	l.err = errors.New("disk on fire")
@@ -202,7 +202,8 @@ func TestHopsFail(t *testing.T) {
 	}
 }
 
-// Corrective asks with the name that was found too, and then with the next one.
+// TestCorrectiveFillsIn checks that Corrective also searches with the found name, and then with the
+// next one.
 func TestCorrectiveFillsIn(t *testing.T) {
 	l := films()
 	a := ask(t, strategy.Corrective, env(l, ofTheDirector, localRoles()), assay.Budget{})
@@ -211,8 +212,8 @@ func TestCorrectiveFillsIn(t *testing.T) {
 	}
 }
 
-// Auto takes a question apart only where one search does not suffice, and starts from the
-// names that this brought.
+// TestAutoOfChains checks that Auto splits a question only if one search is insufficient, and
+// starts with the names in its hits.
 func TestAutoOfChains(t *testing.T) {
 	for verdict, want := range map[assay.GradeVerdict][]string{
 		assay.Sufficient: {ofTheDirector},
@@ -237,8 +238,8 @@ func TestAutoOfChains(t *testing.T) {
 	}
 }
 
-// The plan that a run began with is gone by, and no step; of another question than the one
-// that was asked the planner is asked.
+// TestAutoOutline checks that Auto uses the plan that the run began with without a step, and asks
+// the planner if there is none.
 func TestAutoOutline(t *testing.T) {
 	l, asked := films(), 0
 	e := env(l, ofTheDirector, localRoles())
@@ -255,8 +256,8 @@ func TestAutoOutline(t *testing.T) {
 	}
 }
 
-// What follows from names that were found for no sub-question does not say that the
-// question is answered.
+// TestBridgeDoesNotVouch checks that hits found by names that do not belong to a sub-question do
+// not make the question answered.
 func TestBridgeDoesNotVouch(t *testing.T) {
 	l := newLibrary("The ocean is wide, says Raoul Walsh.", "Raoul Walsh has a printer.")
 	l.relevance["doc1"] = 0.6

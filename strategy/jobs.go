@@ -8,18 +8,18 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A job is what a role is handed: a group of steps, in which each of its model's calls
-// is one. Its name is the role's, and so is that of its step.
+// A job describes a task for a role. It runs as a group of steps, one for each call of the role's
+// model. The job and its step have the role's name.
 type job[In, Out any] struct {
 	role     string
-	share    float64 // of the time that the run has left; 0: searchShare
+	share    float64 // of the run's remaining time; 0: searchShare
 	do       func(context.Context, role.Caller, In) (Out, error)
 	outcome  func(*Out) *role.Outcome
 	cautious Out
 }
 
-// hand has a role do a job, as one step of kind StepRole. A role that fails has brought
-// the cautious output, which says so, as do the notes.
+// hand runs a role's job as one step of kind StepRole. If the role fails, the result is the
+// cautious output, with the failure recorded in it and in the notes.
 func hand[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], in In, said *notes) (Out, error) {
 	if j.share == 0 {
 		j.share = searchShare

@@ -20,17 +20,16 @@ var judgeSpec = Spec{
 		"draft and its verification, a critique and a judgement",
 }
 
-// Judge has three nodes. The executor searches, writes and has the draft verified. A judge, who
-// has read a critique, accepts the draft or says what to do better. A router has what is missing
-// searched for, or the draft written again with the judge's advice. The number of rounds is
-// limited by Settings.Judge.
+// Judge has three nodes. The executor searches, writes and has the draft verified. A judge, given a
+// critique, accepts the draft or requests changes. A router searches for missing points, or has the
+// draft rewritten with the judge's advice. Settings.Judge limits the number of rounds.
 //
-// The judge is shown what the verifier let through, for nothing else is shown to anybody. A
-// draft that it accepts is an answer only if the evidence was graded sufficient as well: while
-// something is missing, an accepted draft is gone on with, and stands if no better one comes. A
-// draft that was not accepted when the rounds are over is incomplete, and shown with what the
-// judge wants. A judge that fails has not accepted anything. The verdict and the justification
-// are in the answer's Review.
+// The judge sees only supported statements, because only these are shown. An accepted draft is an
+// answer only if the evidence was graded sufficient as well. While something is missing, the loop
+// continues after an accepted draft, which is returned unless a better one follows. If no draft was
+// accepted after the last round, the answer is incomplete and is shown with the changes that the
+// judge requested. A judge that fails has accepted nothing. The answer's Review has the verdict and
+// the justification.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
@@ -56,26 +55,26 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return r, nil
 }
 
-// A drafting is how far the executor and the judge have come.
+// A drafting is the state of the loop of executor and judge.
 type drafting struct {
-	found  []finding // one
+	found  []finding // always one
 	trail  trail
-	query  string   // to search next; empty: write again
-	advice []string // to write by
-	best   draft    // that is shown when nothing better comes
+	query  string   // next query; empty: write again without a search
+	advice []string // for the next draft
+	best   draft    // shown unless a better one follows
 }
 
-// A draft is an answer and what the judge says of it.
+// A draft is an answer with its critique and judgement.
 type draft struct {
 	Result
-	remarks  []assay.Note // its notes that are of the draft and not of a search
+	remarks  []assay.Note // notes on the draft, without those on searches
 	critique role.Critique
 	accepted bool
-	wanted   []assay.Gap // what the judge wants; nil: nothing, or it was not asked
+	wanted   []assay.Gap // changes requested by the judge; nil: none, or it was not asked
 }
 
-// round searches and writes, has that judged, and says what to do next. It reports
-// whether there is something.
+// round searches, writes, has the draft judged and decides the next step. It reports whether there
+// is one.
 func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
 	f := &d.found[0]
 	if d.query != "" {
@@ -104,8 +103,8 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 	return d.route(ctx, s, env, now.critique)
 }
 
-// execute writes from what was found, has it verified, and asks the critic and the judge
-// what they think of that. The draft is kept unless an earlier one is better.
+// execute writes and verifies a draft, and asks the critic and the judge about it. It keeps the
+// draft unless an earlier one is better.
 func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
 	env.advice = d.advice
 	if now.Result, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
@@ -115,7 +114,7 @@ func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft
 	if len(now.Claims) > 0 && !d.found[0].cutShort() {
 		err = env.review(ctx, s, d.found, &now)
 	}
-	if now.rank() >= d.best.rank() { // also where nobody could be asked about it any more
+	if now.rank() >= d.best.rank() { // even if the critic and the judge could not be asked
 		d.best = now
 	}
 	d.advice = nil
@@ -125,8 +124,7 @@ func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft
 	return now, err
 }
 
-// rank orders drafts: one that says something, one that was accepted, and one that is
-// whole besides.
+// rank orders drafts: without claims, with claims, accepted, and accepted without being incomplete.
 func (d draft) rank() int {
 	switch {
 	case d.accepted && d.Status != assay.Incomplete:
@@ -139,7 +137,7 @@ func (d draft) rank() int {
 	return 0
 }
 
-// review asks the critic and then the judge about what was verified of a draft.
+// review asks the critic and then the judge about the supported statements of a draft.
 func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draft) (err error) {
 	evidence, parts := e.mint(found)
 	in := role.DraftInput{
@@ -179,8 +177,7 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 	return nil
 }
 
-// shown returns the statements of a draft that the verifier let through, as they are
-// shown.
+// shown returns the supported statements of a draft in the form in which they are shown.
 func (w checkedDraft) shown() []role.Statement {
 	var out []role.Statement
 	for _, c := range w.supported() {
@@ -189,9 +186,9 @@ func (w checkedDraft) shown() []role.Statement {
 	return out
 }
 
-// route says what the next round does: search for what is missing, or, where nothing is,
-// or nothing better to search is known, write again. Only a model writes something else
-// from the same evidence.
+// route decides the next round. It searches for the missing points. If there are none, or no better
+// query is known, the draft is written again; only a model would write a different draft from the
+// same evidence.
 func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
 	f := &d.found[0]
 	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
@@ -213,11 +210,11 @@ func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique rol
 	return true, nil
 }
 
-// answer is the best draft, with what was searched since, and kept back where the judge
-// has not accepted it.
+// answer returns the best draft, with all searches made since. An answer that the judge has not
+// accepted is held back.
 func (d *drafting) answer(env Env) Result {
 	r := d.best.Result
-	if r.Status == "" { // the run ended before anything was written
+	if r.Status == "" { // the run ended before a draft was written
 		return env.notFound("judge", d.found)
 	}
 	r = since(r, env.base("judge", d.found), d.best.remarks)

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// write writes the text of an answer: the claims, each followed by its citation
-// numbers, in the order of the draft.
+// write writes the text of an answer: the claims in the order of the draft, each followed by its
+// citation numbers.
 func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 	columns := columnsOf(draft)
 	var text strings.Builder
@@ -63,9 +63,9 @@ func writeClaim(a *assay.Answer, text *strings.Builder, c checkedClaim) {
 	}
 }
 
-// lead is what stands before a claim: what sets it apart from the one before, the
-// heading where its section begins, and before a table's first row the table's head. A
-// table has one column more than the draft's, for the citation numbers.
+// lead returns the text before a claim: the separator from the claim before, the heading if a
+// section begins, and the head of a table before its first row. A table has one more column than
+// the draft's, for the citation numbers.
 func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.AnswerShape) string {
 	first := before == nil
 	begins := !first && before.section != c.section || first && c.section != ""
@@ -76,7 +76,7 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 	switch {
 	case begins && c.section != "":
 		if c.Item {
-			shape = role.List // it is one under its heading
+			shape = role.List // an item after a heading begins a list
 		}
 		return gap + "## " + c.section + "\n\n" + lead(nil, checkedClaim{Claim: c.Claim, row: c.row}, columns, shape)
 	case c.row != nil && !first && !begins && before.row != nil:
@@ -90,15 +90,15 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 	case !begins && c.inItem && c.statement == before.statement:
 		return " "
 	case !c.Item && (before.inItem || c.statement != before.statement && strings.HasSuffix(c.Text, ":")):
-		return gap // what announces a list begins a paragraph
+		return gap // the introduction of a list begins a paragraph
 	case begins || before.row != nil:
 		return gap
 	}
 	return separator(before.Claim, c.Claim)
 }
 
-// separator is what stands between two claims: list items, code and table rows
-// keep their own lines.
+// separator returns the text between two claims. List items, code and table rows keep their own
+// lines.
 func separator(before, after ground.Claim) string {
 	if after.Item {
 		return "\n- "
@@ -112,13 +112,13 @@ func separator(before, after ground.Claim) string {
 	return " "
 }
 
-// mark matches what reads like a citation number of the answer: digits in brackets
-// that no word is joined to, as an index (args[1]) or a type ([4]byte) has one.
+// mark matches text that looks like a citation number of the answer: digits in brackets that are
+// not part of an index (args[1]) or a type ([4]byte).
 var mark = lazyregexp.New(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
 
-// withoutMarks writes a source's own note marks in parentheses, so that nothing in
-// a document passes for a citation that the engine has minted. Code, which has
-// lines or signs that prose has not, stays as it is.
+// withoutMarks puts a source's own note marks in parentheses, so that they are not taken for
+// citation numbers of the answer. Code, recognised by line breaks and symbols that prose lacks, is
+// not changed.
 func withoutMarks(claim string) string {
 	if strings.ContainsAny(claim, "\n={};`") {
 		return claim

@@ -15,45 +15,44 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Managed is a service that answers questions by itself, from passages of its own. It is
-// safe for concurrent use.
+// Managed is a service that answers questions from its own passages. It is safe for concurrent use.
 type Managed interface {
-	// Name says who is asked: "bedrock/knowledge-base/ABCDEFGHIJ".
+	// Name returns the name of the service, such as "bedrock/knowledge-base/ABCDEFGHIJ".
 	Name() string
 
-	// Most is what one question may spend at most, as far as that is known.
+	// Most returns the maximum usage of one question, as far as it is known.
 	Most(question string) assay.Usage
 
-	// Ask has the service answer from what access may see and the filter keeps. An
-	// access that sees nothing of it is assay.ErrNotFound, a filter that it cannot keep
-	// to assay.ErrInvalid, a service that failed assay.ErrUnavailable. Usage is what was
-	// spent, also with an error.
+	// Ask answers a question from passages that access may read and the filter keeps. It returns
+	// assay.ErrNotFound if access may read nothing, assay.ErrInvalid if the service cannot apply
+	// the filter, and assay.ErrUnavailable if the service failed. Usage is valid even with an
+	// error.
 	Ask(ctx context.Context, access assay.Access, q ManagedQuestion) (ManagedAnswer, assay.Usage, error)
 }
 
-// ManagedQuestion is what a service is asked.
+// ManagedQuestion is a question to a managed service.
 type ManagedQuestion struct {
 	Text        string       `json:"text"`
-	Collections []string     `json:"collections,omitempty"` // of which its own has to be one; empty: any
+	Collections []string     `json:"collections,omitempty"` // the service's own must be one of them; empty: any
 	Filter      assay.Filter `json:"filter"`
 	Limit       int          `json:"limit"` // passages to answer from
 }
 
-// ManagedAnswer is what a service has said. Nobody has verified it.
+// ManagedAnswer is the unverified answer of a managed service.
 type ManagedAnswer struct {
 	Text  string        `json:"text"`
-	Parts []ManagedPart `json:"parts"` // of the text, for which it gives sources; in its order
+	Parts []ManagedPart `json:"parts"` // parts of the text with sources, in order
 	Notes []string      `json:"notes,omitempty"`
 }
 
-// A ManagedPart is the bytes [Start, End) of a service's text, and what it rests on.
+// A ManagedPart is the bytes [Start, End) of the answer's text, with its sources.
 type ManagedPart struct {
 	Start int         `json:"start"`
 	End   int         `json:"end"`
 	Hits  []assay.Hit `json:"hits"`
 }
 
-// managedInput is what asking a service records.
+// managedInput is the recorded input of the step that asks the service.
 type managedInput struct {
 	Question ManagedQuestion `json:"question"`
 	Access   assay.Access    `json:"access"`
@@ -69,10 +68,9 @@ var managedSpec = Spec{
 	UsualCost: "the call to the service more than static, and no search",
 }
 
-// AskManaged hands the question to a managed service and verifies its answer: each statement is
-// checked against the passages that the service gives for it, and is not shown if it is not
-// supported or has no source. The passages are graded like any others. The citation numbers are
-// assay's own.
+// AskManaged asks a managed service and verifies its answer. Each statement is checked against the
+// passages that the service cites for it, and is not shown if it is unsupported or has no source.
+// The passages are graded like any others. The citation numbers are assay's own.
 func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	if env.Managed == nil {
@@ -82,7 +80,7 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	f.grade.Missing = []string{asked(env.Question).line(env.Question)}
 	written, err := f.delegate(ctx, s, env)
 	if err == nil && len(f.hits) > 0 {
-		env.Limits.Floor, env.Limits.Held = 0, 0 // a service gives no relevance to go by
+		env.Limits.Floor, env.Limits.Held = 0, 0 // the service gives no relevance
 		err = f.regrade(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
@@ -99,18 +97,17 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withoutWriter()
 	env.Roles.Models = maps.Clone(env.Roles.Models)
 	delete(env.Roles.Models, role.GeneratorRole)
-	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // all that the service cites
+	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // keep all cited hits
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
-	if written.failed != "" && err == nil { // which is not the same as not having found
+	if written.failed != "" && err == nil { // a failed service is not the same as not found
 		answer.verdicts.draft, answer.details.service, answer.details.failure = draftNoService, env.Managed.Name(), written.failed
 		answer.settle()
 	}
 	return answer, err
 }
 
-// delegate asks the service. What it cites becomes the finding's hits, and what it says
-// what the finding's answer is written from. A service that failed has said nothing, and
-// the notes say why.
+// delegate asks the service. Its cited passages become the finding's hits, and its text becomes the
+// generator's draft. If the service fails, the draft is empty and the notes have the reason.
 func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated, error) {
 	in := managedInput{
 		Question: ManagedQuestion{Text: env.Question, Collections: env.Collections, Filter: env.Filter, Limit: env.Limits.Candidates},
@@ -128,7 +125,7 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 		said := strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")
 		f.notes.say(assay.NoteElsewhere, remark(env.Managed.Name()+": "+said))
 		if errors.Is(err, assay.ErrNotFound) {
-			said = "" // there is nothing for whoever asks
+			said = "" // the caller may read nothing of it
 		}
 		return delegated{failed: said}, nil
 	case err != nil:
@@ -151,7 +148,7 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 	return answer, nil
 }
 
-// termsOf returns the terms of a question with what is known of them: of the hits alone.
+// termsOf returns the terms of a question, with their counts in the hits alone.
 func termsOf(question string, hits []assay.Hit) []assay.Term {
 	var terms []assay.Term
 	for _, t := range analysis.QueryTerms(question, nil) {
@@ -160,17 +157,17 @@ func termsOf(question string, hits []assay.Hit) []assay.Term {
 	return known(terms, hits)
 }
 
-// delegated is what a service has written, as statements. It is a generator that writes
-// these, and no others.
+// delegated is a managed answer, split into statements. It is a generator that returns these
+// statements.
 type delegated struct {
 	said    ManagedAnswer
-	hits    []assay.Hit // that it cites, each once
+	hits    []assay.Hit // distinct cited passages
 	uncited int         // pieces of its text without a source
-	failed  string      // why it has said nothing; empty: it has, or has nothing for whoever asks
+	failed  string      // why the service failed; empty: it answered, or the caller may read nothing of it
 }
 
-// delegatedOf reads a service's answer. Parts that do not lie in its text, or overlap an
-// earlier one, count for nothing.
+// delegatedOf splits a service's answer into statements. It ignores parts that are outside its text
+// or overlap an earlier one.
 func delegatedOf(said ManagedAnswer) delegated {
 	d := delegated{said: ManagedAnswer{Text: said.Text}}
 	known := map[string]bool{}
@@ -210,8 +207,8 @@ func delegatedOf(said ManagedAnswer) delegated {
 
 func isWordRune(r rune) bool { return r > ' ' && !strings.ContainsRune(".,;:!?*#-–—|>()[]\"'`", r) }
 
-// Generate implements role.Generator. Evidence has the numbers that were minted for what
-// the service cites; what was not accepted has none, and cannot be cited.
+// Generate implements role.Generator. Evidence has the citation numbers of the accepted passages;
+// the others have no number and cannot be cited.
 func (d delegated) Generate(_ context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
 	draft := role.Draft{Statements: []role.Statement{}}
 	for _, p := range d.said.Parts {
@@ -232,12 +229,12 @@ func (d delegated) Generate(_ context.Context, _ role.Caller, in role.GenerateIn
 	return draft, nil
 }
 
-// mostOfReply is how many tokens a service's answer is taken to have, where nothing is
-// said of it: an answer is paid for, and nobody says in advance how long it gets.
+// mostOfReply is the assumed length in tokens of a service's answer if no limit is set, since its
+// length is not known in advance but is charged.
 const mostOfReply = 2048
 
-// MostOfManaged returns what one question to a service may spend at most that says
-// nothing of it itself: a call, the question's tokens, and those of a long answer.
+// MostOfManaged returns the assumed maximum usage of one question to a service that reports none:
+// one call, the question's tokens, and those of a long answer.
 func MostOfManaged(question string, maxTokens int) assay.Usage {
 	if maxTokens < 1 {
 		maxTokens = mostOfReply

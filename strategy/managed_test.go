@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A service is a managed one that answers as a test wants it to.
+// A service is a managed service made of fields.
 type service struct {
 	answer strategy.ManagedAnswer
 	err    error
@@ -29,7 +29,7 @@ func (s *service) Ask(context.Context, assay.Access, strategy.ManagedQuestion) (
 	return s.answer, assay.Usage{Calls: 1}, s.err
 }
 
-// absent has the name of a service, and is not to be asked.
+// absent returns a service with the name of m that panics if it is asked.
 func absent(m strategy.Managed) strategy.Managed {
 	if m == nil {
 		return nil
@@ -43,7 +43,7 @@ func (unaskedService) Ask(context.Context, assay.Access, strategy.ManagedQuestio
 	panic("a replay asks the service")
 }
 
-// passage is one that a service gives.
+// passage returns a passage of a service.
 func passage(uri, text string) assay.Hit {
 	id := assay.DocumentID("cloud", uri)
 	version := assay.DocumentVersion(text, nil, "")
@@ -53,7 +53,7 @@ func passage(uri, text string) assay.Hit {
 	}
 }
 
-// said makes an answer of pieces: texts, each with the passages it rests on.
+// said builds an answer from pieces: texts, each followed by its sources.
 func said(pieces ...any) strategy.ManagedAnswer {
 	var a strategy.ManagedAnswer
 	for _, p := range pieces {
@@ -78,7 +78,7 @@ func TestManagedAnswers(t *testing.T) {
 		answer strategy.ManagedAnswer
 		err    error
 		status assay.Status
-		text   string // the answer holds; empty: it shows nothing
+		text   string // contained in the answer; empty: no claim is shown
 		note   string
 	}{
 		{"good", said(good, part(0, len(good), source)), nil, assay.Answered, "seven days. [1]", ""},
@@ -115,7 +115,8 @@ func TestManagedAnswers(t *testing.T) {
 	}
 }
 
-// A service is asked only where the budget has room, and what has come is an honest end.
+// TestManagedBudget checks that a service is asked only if the budget has room, and that the run
+// ends honestly otherwise.
 func TestManagedBudget(t *testing.T) {
 	s := &service{}
 	e := env(nil, vaultQuestion, localRoles())

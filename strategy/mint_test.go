@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// given asks and returns what the generator was given.
+// given answers a question and returns the input of the generator.
 func given(t *testing.T, l *library, limits strategy.Limits) role.GenerateInput {
 	t.Helper()
 	var in role.GenerateInput
@@ -34,7 +34,7 @@ func given(t *testing.T, l *library, limits strategy.Limits) role.GenerateInput 
 	return in
 }
 
-// Evidence that says the same again does not crowd out what says more.
+// TestEvidenceIsDistinct checks that near-duplicate evidence does not displace other evidence.
 func TestEvidenceIsDistinct(t *testing.T) {
 	const opens = "The kiosk opens at nine and closes at six, every day of the week but Sunday."
 	l := newLibrary(opens, strings.ToUpper(opens), opens+" ", strings.ReplaceAll(opens, "nine", "eight"), "The kiosk sells bread.")
@@ -54,7 +54,7 @@ func TestEvidenceIsDistinct(t *testing.T) {
 	}
 }
 
-// A generator is told what of the evidence fits, in the bytes of its documents.
+// TestContextFits checks that a generator gets the excerpts that fit, as bytes of their documents.
 func TestContextFits(t *testing.T) {
 	filler := strings.Repeat("Nothing of this is of use to anybody. ", 40)
 	l := newLibrary(filler+"The kiosk opens at nine. "+filler, "The kiosk is red. "+filler)
@@ -78,14 +78,14 @@ func TestContextFits(t *testing.T) {
 	}
 }
 
-// Where the number of passages is set, the accepted ones come first, and the next best
-// make up for those that are not there.
+// TestSoManyPassages checks that with a fixed number of passages the accepted ones come first and
+// the best others fill the rest.
 func TestSoManyPassages(t *testing.T) {
 	l := newLibrary("The kiosk opens at nine.", "The kiosk opens in May.", "The kiosk is red.", "The kiosk sells bread.", "The kiosk is old.")
 	l.relevance = map[string]float64{"doc3": 0.1, "doc4": 0.2, "doc5": 0.3}
 	for passages, want := range map[int][]string{
 		1:  {"doc1"},
-		4:  {"doc1", "doc2", "doc3", "doc4"}, // as the search ranked them
+		4:  {"doc1", "doc2", "doc3", "doc4"}, // in the order of the search
 		10: {"doc1", "doc2", "doc3", "doc4", "doc5"},
 	} {
 		var got []string

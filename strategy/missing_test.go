@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// What two findings lack is said once, and marked where a model says so.
+// TestMissing checks that a gap of two findings is reported once, and is marked if a model named
+// it.
 func TestMissing(t *testing.T) {
 	lacks := finding{question: "Who?", grade: role.Grade{Missing: []string{"Kestrel [x](https://evil.example)", "something"}}}
 	stoodIn := finding{question: "Who?", grade: role.Grade{Missing: []string{"Heron"}, Outcome: role.Outcome{StoodIn: true}}}

@@ -8,21 +8,20 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Mode says how much work a question is worth: it scales what a run may spend where
-// nothing else is said of it.
+// A Mode is the effort spent on a question. It scales the default limits of a run.
 type Mode string
 
 // The modes.
 const (
 	Normal   Mode = ""
-	Quick    Mode = "quick"    // half of the searches, rounds, hops, hits of a search, and time
-	Thorough Mode = "thorough" // twice as much of them
+	Quick    Mode = "quick"    // half the searches, rounds, hops, hits per search, and time
+	Thorough Mode = "thorough" // twice of these
 )
 
-// Modes lists the modes that have a name.
+// Modes returns the modes with a name.
 func Modes() []Mode { return []Mode{Quick, Thorough} }
 
-// Check says what is wrong with m, as assay.ErrInvalid.
+// Check returns assay.ErrInvalid if m is unknown.
 func (m Mode) Check() error {
 	switch m {
 	case Normal, Quick, Thorough:
@@ -35,7 +34,7 @@ func (m Mode) Check() error {
 	return fmt.Errorf("unknown mode %q, want one of %s: %w", string(m), strings.Join(names, ", "), assay.ErrInvalid)
 }
 
-// count is n as m scales it, rounded up, so that of one there is always one.
+// count returns n scaled by m and rounded up, so that 1 stays at least 1.
 func (m Mode) count(n int) int {
 	switch m {
 	case Quick:
@@ -46,7 +45,7 @@ func (m Mode) count(n int) int {
 	return n
 }
 
-// Wall is a wall time as m scales it.
+// Wall returns a wall time scaled by m.
 func (m Mode) Wall(d time.Duration) time.Duration {
 	switch m {
 	case Quick:
@@ -57,10 +56,10 @@ func (m Mode) Wall(d time.Duration) time.Duration {
 	return d
 }
 
-// Limits are l as m scales them: the searches of a sub-question and the hits of a
-// search, with those that are not set at their defaults. How many hits become evidence,
-// what suffices and what a generator reads stay as they are; so does the wall time,
-// which is the run's: see Wall. Those of Normal are l.
+// Limits returns l scaled by m: the searches and seconds of a sub-question and the hits of a
+// search, starting from the defaults where they are unset. The number of hits that become evidence,
+// the thresholds, the generator's context and the wall time (see Wall) do not change. Normal
+// returns l unchanged.
 func (m Mode) Limits(l Limits) Limits {
 	if m == Normal {
 		return l
@@ -70,8 +69,8 @@ func (m Mode) Limits(l Limits) Limits {
 	return l
 }
 
-// Settings are s as m scales them: rounds, steps, hops, rewritings and hits, with those
-// that are not set at their defaults. Thresholds stay as they are. Those of Normal are s.
+// Settings returns s scaled by m: rounds, steps, hops, rewritings and hits, starting from the
+// defaults where they are unset. Thresholds do not change. Normal returns s unchanged.
 func (m Mode) Settings(s Settings) Settings {
 	if m == Normal {
 		return s

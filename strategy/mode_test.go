@@ -50,7 +50,7 @@ func TestModeSettings(t *testing.T) {
 	if diff := cmp.Diff(want, quick); diff != "" {
 		t.Errorf("quick (-want +got):\n%s", diff)
 	}
-	// Whatever quick scales, thorough does too, and nothing gets less.
+	// Thorough scales all that quick scales, and scales nothing down.
 	q, n, th := reflect.ValueOf(quick), reflect.ValueOf(d), reflect.ValueOf(thorough)
 	for i := range n.NumField() {
 		for j := range n.Field(i).NumField() {
@@ -88,7 +88,7 @@ func TestModeCheck(t *testing.T) {
 	}
 }
 
-// What is set stands, and what is not comes from below.
+// TestOver checks that set fields are kept and unset ones are taken from below.
 func TestOver(t *testing.T) {
 	below := Settings{Self: SelfSettings{Iterations: 5}, CRAG: CRAGSettings{Correct: 0.9}}
 	got := Settings{CRAG: CRAGSettings{Correct: 0.8}}.Over(below)
@@ -101,7 +101,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// No field is forgotten where settings and limits are put over others.
+// TestOverHasEveryField checks that Over covers every field of settings and limits.
 func TestOverHasEveryField(t *testing.T) {
 	var settings Settings
 	var limits Limits

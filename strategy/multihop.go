@@ -20,11 +20,11 @@ var multihopSpec = Spec{
 	UsualCost: "a plan more than static, and one grade and one to three searches for each sub-question",
 }
 
-// Multihop searches for the question as it is, and along a plan: what the question describes
-// without naming it is looked up first, and the name found takes its place in the next
-// sub-question, "Who is the spouse of #1?" after "the director of Jump for Glory". Sub-questions
-// that do not need one another are looked up side by side. If the plan has no parts and the one
-// search does not suffice, Multihop follows the names in what was found.
+// Multihop searches for the question itself and along a plan. An entity that the question describes
+// without naming it is searched for first, and its name is inserted in the next sub-question, as in
+// "Who is the spouse of #1?" after "the director of Jump for Glory". Sub-questions that do not need
+// each other are searched in parallel. If the plan has no parts and the one search is insufficient,
+// Multihop follows the names in its hits.
 func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "multihop"
@@ -57,12 +57,12 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// inSteps is e for a plan: where an answer is needed to ask the next question, a step on the
-// way there need not hold the answer, so that its grade goes by what passages cover. What the
-// question itself asks, and the last of its steps, have to be held: grammar takes many a
-// question for a chain that one passage answers, and of 150 questions of xquad-en whose answer
-// was taken away six more were answered from the first step. Where the number of passages is
-// set, what is found is handed on, and nothing has to be held.
+// inSteps returns e set up for a plan. In a chain, the evidence of a step on the way need not
+// contain an answer, so it is graded by the words that passages cover. The question itself and its
+// last step must have evidence that contains the answer. Grammar takes many questions for chains
+// that one passage answers, and of 150 questions of xquad-en whose answer was removed, six more
+// were answered from the first step. With a fixed number of passages all hits are handed on, and no
+// evidence has to contain the answer.
 func (e Env) inSteps(plan role.Plan) Env {
 	e.compares = plan.Shape == role.Comparison && e.Limits.Passages == 0
 	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
@@ -71,15 +71,14 @@ func (e Env) inSteps(plan role.Plan) Env {
 	return e
 }
 
-// hopeless is how unlikely what was found for a question in several steps holds its answer for
-// the steps not to lead there either. Of the questions of hotpotqa-train100 and musique-train100
-// that have an answer 2 and 11 of a hundred are, and 39 and 57 of those that have none; of
+// hopeless is the probability that the hits for a question in several steps hold its answer, below
+// which the steps will not find it either. In hotpotqa-train100 and musique-train100 it excludes 2
+// and 11 of a hundred questions with an answer, and 39 and 57 of those without one; in
 // clapnq-answerable 2 and 82.
 const hopeless = 0.15
 
-// astray reports whether what was found answers another question, as far as that was judged:
-// steps led to nothing that is likely to hold the answer, or of what is compared the documents
-// lack a side.
+// astray reports whether the hits answer another question, as far as that was judged: no step led
+// to hits that are likely to hold the answer, or the documents lack one of the things compared.
 func (e Env) astray(found []finding) bool {
 	judged, led, lacks := false, false, false
 	for _, f := range found {
@@ -95,9 +94,9 @@ func (e Env) astray(found []finding) bool {
 	return e.steps && judged && !led || e.compares && lacks
 }
 
-// join puts the finding for the whole question before those for its parts. Either
-// answers it: what suffices for the question needs no parts, and what suffices for the
-// parts that no other builds on needs no more.
+// join puts the finding for the whole question before those for its parts. Either can answer it: if
+// the whole question has sufficient evidence, its parts need none, and if the last parts of the
+// plan do, the whole question needs none.
 func join(whole finding, parts []finding) []finding {
 	found := []finding{whole}
 	last := 0
@@ -111,12 +110,12 @@ func join(whole finding, parts []finding) []finding {
 			found[0].serves = append(found[0].serves, i+1)
 		}
 		if f.cutShort() && !found[0].sufficient() {
-			found[0].stop, found[0].lacked = f.stop, f.lacked // why it has no better answer
+			found[0].stop, found[0].lacked = f.stop, f.lacked // why there is no better answer
 		}
 		f.serves = serves
 		found = append(found, f)
 	}
-	if last != 1 { // one of several parts is not the answer
+	if last != 1 { // one of several parts does not answer the question
 		found[0].serves = nil
 	}
 	return found

@@ -12,11 +12,11 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// namedIn is in how many of the best hits of a search a name is looked for.
+// namedIn is the number of best hits that are searched for names.
 const namedIn = 2
 
-// names returns what may be the answer to a finding's question, the likeliest first, at
-// most maxFills: the answers that its grader found, else the names in its best hits.
+// names returns the possible answers to a finding's question, the likeliest first, at most
+// maxFills. They are the grader's answers or, if it gave none, the names in the best hits.
 func (f *finding) names() []candidate {
 	if len(f.grade.Answers) == 0 {
 		return f.leads(described)
@@ -28,16 +28,16 @@ func (f *finding) names() []candidate {
 	return list
 }
 
-// described is the share of the weight of a question's terms that a sentence has at least
-// whose names may be what the question describes.
+// described is the least share of the weight of a question's terms in a sentence whose names may be
+// the entity that the question describes.
 const described = 0.5
 
-// leads returns the names in the best hits that the question does not have, at most
-// maxFills: those in the sentences with most of the weight of the question's terms, which is
-// least at least.
+// leads returns at most maxFills names in the best hits that are not in the question, from the
+// sentences with the highest share of the weight of the question's terms. Sentences below least are
+// ignored.
 func (f *finding) leads(least float64) []candidate {
 	const (
-		second = 0.9  // of a name in a hit that is not the best one
+		second = 0.9  // factor for a name in a hit other than the best
 		among  = 0.75 // of the best score
 	)
 	asked := stemsOf("", f.question)
@@ -68,8 +68,8 @@ func (f *finding) leads(least float64) []candidate {
 	return list[:min(maxFills, len(list))]
 }
 
-// weightIn returns the share of the weight of the question's terms that a text has together
-// with what it stands under.
+// weightIn returns the share of the weight of the question's terms that a text contains together
+// with its headings.
 func (f *finding) weightIn(text, language string, about map[string]bool) float64 {
 	asked, held := stemsOf(language, f.question), stemsOf(language, text)
 	has, all := 0.0, 0.0
@@ -110,7 +110,7 @@ func (f *finding) ranked() []assay.Hit {
 	return hits
 }
 
-// speaksOfAll reports whether a hit has all words of the names.
+// speaksOfAll reports whether a hit contains all words of the names.
 func speaksOfAll(h assay.Hit, names []string) bool {
 	held := stemsOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)...)
 	return !slices.ContainsFunc(names, func(name string) bool {

@@ -22,11 +22,11 @@ func offices() *library {
 	return l
 }
 
-// chained are the strategies that follow a chain of sub-questions.
+// chained lists the strategies that follow a chain of sub-questions.
 var chained = map[string]strategy.Func{"multihop": strategy.Multihop, "corrective": strategy.Corrective, "adaptive": strategy.Adaptive}
 
-// The name that is filled in is that of what was asked, not of another thing near it, and
-// what the whole question found is written from too.
+// TestNameOfWhatWasAsked checks that the inserted name is that of the entity asked for, not of
+// another one near it, and that the hits of the whole question are used too.
 func TestNameOfWhatWasAsked(t *testing.T) {
 	for name, f := range chained {
 		l := offices()
@@ -45,12 +45,12 @@ func TestNameOfWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A name that stands where nothing is said of what was asked is not followed, and what is
-// missing is asked as it was.
+// TestNameOfAnotherThing checks that a name in a passage that does not answer the question is not
+// followed, and that the gap has the question's own wording.
 func TestNameOfAnotherThing(t *testing.T) {
 	tests := []struct {
 		question string
-		not      []string // that it is asked, or missing, with
+		not      []string // must not occur in queries or gaps
 	}{
 		{"Where was the founder of the vendor of Heron born?", []string{"Amara", "Skyline", "Lyon"}},
 		{"What is the salary of the chief operating officer?", []string{"of Hamburg", "of Utrecht", "of Malmö", "of Peter"}},
@@ -70,7 +70,8 @@ func TestNameOfAnotherThing(t *testing.T) {
 	}
 }
 
-// A name that is not certain is not said: what is missing is asked as it was.
+// TestMissingAsItWasAsked checks that a gap does not show an uncertain name but has the wording of
+// the question.
 func TestMissingAsItWasAsked(t *testing.T) {
 	l := newLibrary("The vendor of Heron is Reiher Systems or Kranich Systems.", "A stork is a bird.")
 	roles := localRoles()

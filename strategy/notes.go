@@ -10,17 +10,16 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Notes are what a reader has to know of searches and of how the roles did their jobs, each
-// once, and what was searched. Of how many passages had vectors only the least is kept: it
-// grows from one search to the next.
+// notes collects the distinct notes of searches and roles for an answer. Vector coverage grows from
+// one search to the next, so only the lowest coverage is kept.
 type notes struct {
 	texts    []assay.Note
 	searched bool
 	index    assay.IndexVersion // of the search with the least coverage
-	covered  assay.Note         // what that said of it; zero: nothing
+	covered  assay.Note         // its note on coverage; zero if none
 }
 
-// add takes up what results say of themselves.
+// add adds the notes of search results.
 func (n *notes) add(r assay.Results) {
 	var covered assay.Note
 	for _, note := range r.Notes {
@@ -33,8 +32,8 @@ func (n *notes) add(r assay.Results) {
 	n.cover(r.Index, covered)
 }
 
-// bounded returns, on one line, what a role asks to have searched; nothing where that is
-// longer than a question may be, which the notes then say.
+// bounded returns a role's query on one line. If the query is longer than maxQuery, it returns ""
+// and adds a note.
 func (n *notes) bounded(name, query string) string {
 	query = visible.Line(query)
 	if len(query) > maxQuery {
@@ -44,7 +43,7 @@ func (n *notes) bounded(name, query string) string {
 	return query
 }
 
-// outcome takes up how a role's job went.
+// outcome adds the notes and the failure of a role's job.
 func (n *notes) outcome(name string, o role.Outcome) {
 	kind := assay.NoteRole
 	if o.StoodIn {
@@ -58,7 +57,7 @@ func (n *notes) outcome(name string, o role.Outcome) {
 	}
 }
 
-// join takes up other notes.
+// join adds the notes of others.
 func (n *notes) join(others notes) {
 	for _, note := range others.texts {
 		n.keep(note)
@@ -68,7 +67,7 @@ func (n *notes) join(others notes) {
 	}
 }
 
-// say adds a note of a kind, once.
+// say adds a note unless it is already present.
 func (n *notes) say(kind assay.NoteKind, text string) { n.keep(assay.Note{Kind: kind, Text: text}) }
 
 func (n *notes) keep(note assay.Note) {
@@ -83,7 +82,7 @@ func (n *notes) cover(index assay.IndexVersion, covered assay.Note) {
 	}
 }
 
-// list returns the notes as an answer has them; nil: there are none.
+// list returns the notes in the form an answer has them, or nil.
 func (n *notes) list() []assay.Note {
 	all := slices.Clone(n.texts)
 	if n.covered != (assay.Note{}) {

@@ -18,12 +18,12 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// plans returns a planner that gives the same plan to every question.
+// plans returns a planner that returns the same plan for every question.
 func plans(shape role.PlanShape, subs ...role.SubQuestion) planner {
 	return func(string) (role.Plan, error) { return role.Plan{Shape: shape, SubQuestions: subs}, nil }
 }
 
-// relevant lists the chunks of a grader's hits.
+// relevant returns the chunk IDs of a grader's hits.
 func relevant(in role.GradeInput) []string {
 	ids := []string{}
 	for _, h := range in.Hits {
@@ -32,12 +32,12 @@ func relevant(in role.GradeInput) []string {
 	return ids
 }
 
-// enough grades everything sufficient.
+// enough is a grader that grades every input sufficient.
 func enough(in role.GradeInput) (role.Grade, error) {
 	return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in), Query: in.Question + " again"}, nil
 }
 
-// verbatim writes the whole text of each piece of evidence.
+// verbatim is a generator that writes the whole text of each piece of evidence.
 func verbatim(in role.GenerateInput) (role.Draft, error) {
 	d := role.Draft{}
 	for _, ev := range in.Evidence {
@@ -46,7 +46,7 @@ func verbatim(in role.GenerateInput) (role.Draft, error) {
 	return d, nil
 }
 
-// A second stage searches with the titles of what the first one found.
+// TestNeeds checks that the second stage searches with the titles of the first stage's hits.
 func TestNeeds(t *testing.T) {
 	l := newLibrary("The city Springfield was founded by Jebediah.", "Jebediah wrote poems.")
 	roles := localRoles()
@@ -64,7 +64,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// A step towards an answer need not be one itself.
+// TestStepsAreNoParts checks that a step towards an answer needs no answer of its own.
 func TestStepsAreNoParts(t *testing.T) {
 	l := newLibrary("The city Springfield was founded by Jebediah.", "Jebediah wrote poems.")
 	roles := localRoles()
@@ -89,7 +89,8 @@ func TestStepsAreNoParts(t *testing.T) {
 	}
 }
 
-// What is planned beyond the limit is not looked up, and not forgotten either.
+// TestPartsBeyondTheLimit checks that sub-questions beyond the limit are not searched but are
+// reported as missing.
 func TestPartsBeyondTheLimit(t *testing.T) {
 	l := newLibrary("alpha is first.", "beta is second.")
 	roles := localRoles()
@@ -107,7 +108,8 @@ func TestPartsBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// The floor's search is one of the run's, whatever the plan makes of it.
+// TestSearchedOfBothStages checks that the first search of Auto is reported and counted, whatever
+// the plan.
 func TestSearchedOfBothStages(t *testing.T) {
 	l := newLibrary("alpha is first.", "beta is second.")
 	roles := localRoles()
@@ -123,14 +125,14 @@ func TestSearchedOfBothStages(t *testing.T) {
 	}
 }
 
-// A part that is looked up again must not cost what was verified before.
+// TestRedriveKeepsWhatWasVerified checks that a redrive does not lose claims verified before.
 func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	l := newLibrary("alpha is first.", "beta is second.")
 	now := time.Unix(0, 0)
 	roles := localRoles()
 	roles.Planner = plans(role.Conjunction, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta"})
 	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-		if in.Question == "beta" && len(in.Tried) == 0 { // graded for the first time: the next search brings more
+		if in.Question == "beta" && len(in.Tried) == 0 { // first grading: the next search returns more
 			l.mu.Lock()
 			l.documents = append(l.documents, newLibrary("", "", "beta again is third.").documents[2])
 			l.mu.Unlock()
@@ -141,7 +143,7 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
 		drafts++
 		if drafts > 1 {
-			now = now.Add(time.Hour) // nothing can be verified any more
+			now = now.Add(time.Hour) // no time is left to verify
 		}
 		return verbatim(in)
 	})
@@ -149,7 +151,7 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 		if strings.HasPrefix(claim, "alpha") {
 			return ground.Judgement{Verdict: assay.Supported, Score: 1}, nil
 		}
-		return ground.Judgement{Verdict: assay.Contradicted}, nil // which is not looked for elsewhere
+		return ground.Judgement{Verdict: assay.Contradicted}, nil // and is not repaired by other evidence
 	}))
 	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{Wall: time.Minute}, Now: func() time.Time { return now }})
 	if err != nil {
@@ -173,7 +175,7 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	}
 }
 
-// Time that runs out while the answer is written is said.
+// TestDeadlineInFinish checks that a deadline while the answer is written or verified is reported.
 func TestDeadlineInFinish(t *testing.T) {
 	for _, during := range []string{"generate", "verify"} {
 		now := time.Unix(0, 0)
@@ -208,7 +210,7 @@ func TestDeadlineInFinish(t *testing.T) {
 	}
 }
 
-// A role that the budget refuses ends the run with an honest status.
+// TestBudgetRefused checks that a role refused by the budget ends the run with an honest status.
 func TestBudgetRefused(t *testing.T) {
 	refused := fmt.Errorf("a model call: %w", assay.ErrBudget)
 	tests := []struct {
@@ -244,7 +246,7 @@ func TestBudgetRefused(t *testing.T) {
 	}
 }
 
-// A store that cannot be read is an error, not an answer that nothing was found.
+// TestReadError checks that a store that cannot be read is an error and not an answer of not found.
 func TestReadError(t *testing.T) {
 	l := newLibrary(shutdown)
 	l.readErr = fmt.Errorf("disk: %w", assay.ErrDamaged)
@@ -258,7 +260,7 @@ func TestReadError(t *testing.T) {
 	}
 }
 
-// Who may see a version is what the document's ACL of today says.
+// TestAccessOfToday checks that the current ACL of a document decides who may read its versions.
 func TestAccessOfToday(t *testing.T) {
 	const question = "What does Shutdown do to open listeners?"
 	denied, err := assay.RestrictTo("user:someone")
@@ -295,7 +297,7 @@ func TestAccessOfToday(t *testing.T) {
 	}
 }
 
-// A generator that fails is not a document that says nothing.
+// TestGeneratorFails checks that a failed generator is not reported as not found.
 func TestGeneratorFails(t *testing.T) {
 	roles := localRoles()
 	roles.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, errors.New("out of ink") })

@@ -12,9 +12,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// soundly returns what verifiers said of claims, without what cannot be so: a verdict that
-// is none, or a score that is no probability, is no judgement, and the claim is not
-// supported. Spans that are not words of a passage which the claim cites are left out.
+// soundly returns the judgements of a verifier with invalid ones replaced. An unknown verdict, or a
+// score that is not a probability, counts as a failure, and the claim is not supported. Spans
+// outside the cited passages are dropped.
 func soundly(claims []role.Claim, said []ground.Judgement) []ground.Judgement {
 	out := make([]ground.Judgement, len(said))
 	for i, j := range said {
@@ -37,8 +37,8 @@ func soundly(claims []role.Claim, said []ground.Judgement) []ground.Judgement {
 	return out
 }
 
-// soundSpans returns the spans that are words of the cited passages, without blanks around
-// them, in the order of the passages, those that touch as one; nil: none is.
+// soundSpans returns the valid spans in the cited passages, in the order of the passages, with
+// surrounding white space removed and adjoining spans merged. It returns nil if there are none.
 func soundSpans(spans []ground.Span, cited []ground.Passage) []ground.Span {
 	var out []ground.Span
 	for _, sp := range spans {
@@ -76,9 +76,8 @@ const blanks = " \t\r\n"
 // splits reports whether the offset lies inside a character of text.
 func splits(text string, at int) bool { return at < len(text) && !utf8.RuneStart(text[at]) }
 
-// citeDeciding has a supported claim cite the words that decide it, where the verifier
-// says which those are: of each passage that has some of them, and of no other. It
-// reports whether it did.
+// citeDeciding makes a supported claim cite exactly the deciding words, if the verifier named them,
+// in each passage that contains some. It reports whether it did.
 func (c *checkedClaim) citeDeciding(evidence []assay.Evidence, passages []passage) bool {
 	if c.Verdict != assay.Supported || len(c.Spans) == 0 {
 		return false

@@ -17,14 +17,14 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// verifying is a verifier that judges all claims at once.
+// verifying is a role.Verifier made of a function.
 type verifying func(ctx context.Context, claims []role.Claim) ([]ground.Judgement, error)
 
 func (f verifying) Verify(ctx context.Context, _ role.Caller, claims []role.Claim) ([]ground.Judgement, error) {
 	return f(ctx, claims)
 }
 
-// proven is a question to two documents, answered by a given draft and verifier.
+// proven returns the Env of a question that is answered with the given draft and verifier.
 func proven(t *testing.T, d role.Draft, v role.Verifier, texts ...string) strategy.Env {
 	t.Helper()
 	roles := localRoles()
@@ -38,8 +38,8 @@ func stating(text string, evidence ...int) role.Statement {
 	return role.Statement{Text: text, Evidence: evidence}
 }
 
-// What a verifier says that is no judgement supports nothing, and neither does one that
-// fails, panics or does not come back.
+// TestHostileVerifiers checks that no claim is supported by an invalid judgement or by a verifier
+// that fails, panics or does not return.
 func TestHostileVerifiers(t *testing.T) {
 	draft := role.Draft{Statements: []role.Statement{stating("The kiosk opens at nine.", 1), stating("Coffee at the kiosk is two euros.", 2)}}
 	each := func(j ground.Judgement, err error) role.Verifier {
@@ -100,7 +100,8 @@ func (hanging) Verify(ctx context.Context, _ string, _ []ground.Passage) (ground
 	return ground.Judgement{Verdict: assay.Supported, Score: 1}, ctx.Err()
 }
 
-// A claim cites the words that decide it, to the byte; spans that are none are passed over.
+// TestDecidingSpans checks that a claim cites exactly the bytes that decide it, and that invalid
+// spans are ignored.
 func TestDecidingSpans(t *testing.T) {
 	const first, second = "Größe zählt. The kiosk opens at nine. It is blue. It closes late.", "The kiosk is in town. It sells rolls."
 	at := func(text, words string) (int, int) {
@@ -111,7 +112,7 @@ func TestDecidingSpans(t *testing.T) {
 		start, end := at([]string{first, second}[passage], words)
 		return ground.Span{Passage: passage, Start: start, End: end}
 	}
-	located := []string{"The kiosk opens at nine.", "The kiosk is in town."} // as without spans
+	located := []string{"The kiosk opens at nine.", "The kiosk is in town."} // the citations without spans
 	tests := []struct {
 		name  string
 		spans []ground.Span
@@ -151,7 +152,7 @@ func quotes(a assay.Answer) []string {
 	return out
 }
 
-// sayer supports a claim when one of the passages that it cites says it.
+// sayer supports a claim if one of its cited passages contains it.
 func sayer(claim string, cited []ground.Passage) (ground.Judgement, error) {
 	for i, p := range cited {
 		if at := strings.Index(p.Context, claim); at >= 0 {
@@ -161,15 +162,15 @@ func sayer(claim string, cited []ground.Passage) (ground.Judgement, error) {
 	return ground.Judgement{Verdict: assay.Unsupported, Score: 0.1, Reason: "not said"}, nil
 }
 
-// A claim that cites the wrong source cites the right one, and is marked; one that no
-// source says is not shown.
+// TestRepair checks that a claim with a wrong citation gets the right one and is marked, and that
+// an unsupported claim is not shown.
 func TestRepair(t *testing.T) {
 	const opens, coffee, other = "The kiosk opens at nine.", "Coffee at the kiosk is two euros.", "The museum opens at nine in winter and has no kiosk."
 	tests := []struct {
 		name  string
 		draft []role.Statement
 		texts []string
-		want  []string // shown, with their numbers
+		want  []string // shown claims, with their numbers
 		fixed []bool
 		is    assay.Status
 	}{
@@ -197,8 +198,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A repair takes its room in the run's budget, and where there is none the claim is
-// refused.
+// TestRepairWithinBudget checks that a repair uses the run's budget, and that the claim is refused
+// if there is no room.
 func TestRepairWithinBudget(t *testing.T) {
 	draft := role.Draft{Statements: []role.Statement{stating("The kiosk opens at nine.", 2), stating("Coffee at the kiosk is two euros.", 2)}}
 	for calls, want := range map[int]int{2: 1, 3: 2} {
@@ -213,7 +214,7 @@ func TestRepairWithinBudget(t *testing.T) {
 	}
 }
 
-// paid is a verifier that is paid for.
+// paid is a verifier with a price.
 type paid struct{ ground.Verifier }
 
 func (paid) Model() string { return "somebody/verifier" }

@@ -12,15 +12,15 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// A reach is what the tools reach in a run: each of its methods is a step in the scope
-// of the call, made with the asker's own access, filter and collections.
+// A reach gives tools access to a run. Each of its methods is a step in the scope of the call, made
+// with the caller's own access, filter and collections.
 type reach struct {
 	env Env
 	s   run.Scope
 }
 
-// Search implements tool.Reach. A query of the actor's own is searched beside the question,
-// so that the relevance of what it brings is that to the question: see finding.findOn.
+// Search implements tool.Reach. A query other than the question is searched as a rewrite of it, so
+// that the relevance of a hit is its relevance to the question (see finding.findOn).
 func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error) {
 	if !sameWords(q.Text, r.env.Question) {
 		q.Text, q.Rewrites = r.env.Question, []string{q.Text}
@@ -28,24 +28,24 @@ func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error)
 	return r.env.search(ctx, r.s, q)
 }
 
-// A Reader is a Content that has the current version of a document. One that is none
-// has only documents that were found.
+// A Reader is a Content that also has the current versions of documents. A Content that is not a
+// Reader has only documents that were found.
 type Reader interface {
-	// Document returns the current version; assay.ErrNotFound if there is none.
+	// Document returns the current version, or assay.ErrNotFound.
 	Document(ctx context.Context, id string) (assay.Document, error)
 }
 
-// pageInput is what the step of a page records.
+// pageInput is the recorded input of the page step.
 type pageInput struct {
-	Of     []tool.Reference `json:"of"` // one of them; the first that can be read
+	Of     []tool.Reference `json:"of"` // the first that can be read is used
 	Filter assay.Filter     `json:"filter"`
 	Access assay.Access     `json:"access"`
 	Offset int              `json:"offset"`
 	Limit  int              `json:"limit"`
 }
 
-// Page implements tool.Reach. A URI is looked for in the collections that the asker
-// searches, and where those are all, in the one that the call names.
+// Page implements tool.Reach. A URI is looked up in the caller's collections, or only in the one
+// that the call names if the caller may search it.
 func (r reach) Page(ctx context.Context, ref tool.Reference, offset, limit int) (tool.Page, error) {
 	in := pageInput{Filter: r.env.Filter, Access: r.env.Access, Offset: offset, Limit: limit}
 	if ref.Document != "" {
@@ -69,8 +69,8 @@ func (r reach) Page(ctx context.Context, ref tool.Reference, offset, limit int) 
 	})
 }
 
-// candidates are the documents that a URI may stand for: one for each collection that
-// the asker searches.
+// candidates returns the documents that a URI may refer to, one for each collection that the caller
+// may search.
 func (e Env) candidates(ref tool.Reference) []tool.Reference {
 	collections := e.Collections
 	if ref.Collection != "" {
@@ -83,7 +83,7 @@ func (e Env) candidates(ref tool.Reference) []tool.Reference {
 	return of
 }
 
-// only returns those of the named collections that the asker searches.
+// only returns those of the named collections that the caller may search.
 func (e Env) only(named []string) []string {
 	if len(e.Collections) == 0 {
 		return named
@@ -91,9 +91,9 @@ func (e Env) only(named []string) []string {
 	return slices.DeleteFunc(slices.Clone(named), func(c string) bool { return !slices.Contains(e.Collections, c) })
 }
 
-// readable returns a document that the asker may see by its ACL of today, that is in a
-// collection they search and that their filter keeps; else assay.ErrNotFound. Of a
-// document that was found the version that was found is read.
+// readable returns a document if its current ACL allows access, it is in one of the caller's
+// collections and their filter keeps it. Otherwise it returns assay.ErrNotFound. For a document
+// that was found it returns the version that was found.
 func (e Env) readable(ctx context.Context, ref tool.Reference) (assay.Document, error) {
 	acl, err := e.Content.ACL(ctx, ref.Document)
 	if err != nil {
@@ -122,8 +122,8 @@ func (e Env) version(ctx context.Context, ref tool.Reference) (assay.Document, e
 	return assay.Document{}, assay.ErrNotFound
 }
 
-// What is said of a role's job is in the tool's output, which the journal has whether
-// the job is done or repeated: see acting.observe.
+// Notes on a role's job are in the tool's output, which the journal has whether the job is run or
+// replayed. See acting.observe.
 
 // Summarise implements tool.Reach.
 func (r reach) Summarise(ctx context.Context, in role.Reading) (role.Summary, error) {

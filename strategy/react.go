@@ -24,23 +24,22 @@ var reactSpec = Spec{
 		"for grading, writing and verifying",
 }
 
-// React reasons, acts and observes, and again: an actor calls the five read-only tools
-// of package tool, several side by side, and sees what they bring, until it is done or
-// has no step left. What the tools brought is the evidence; it is graded, and answered
-// from as by every other strategy. Nothing that the actor says is shown.
+// React alternates reasoning, acting and observing. An actor calls the five read-only tools of
+// package tool, several in parallel, and sees their results, until it is done or has no step left.
+// The results are the evidence, which is graded and answered from as in every other strategy. The
+// actor's own text is not shown.
 //
-// After every third step the steps before the last are put in short by the summariser:
-// its statements, each with the numbers of its results, and a list of the calls stand
-// for what they observed.
+// After every third step the summariser compresses the steps before the last: its statements, each
+// with the numbers of its results, and a list of the calls replace the observations.
 func React(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "react", role.StepByStep)
 }
 
-// act goes about the question with an actor of that style.
+// act answers the question with an actor of the given style.
 func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (Result, error) {
 	a := acting{env: e, style: style, session: tool.Session{Collections: e.Collections}, made: map[string]bool{}}
 	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
-	until := s.Until(e.Limits.Wall * 3 / 4) // so that what was found by then can be answered from
+	until := s.Until(e.Limits.Wall * 3 / 4) // leaves time to answer from the hits
 	for i := range e.Settings.React.Steps {
 		goes, err := a.step(ctx, until.Sub("step", i), i)
 		if stop := stopOf(err); stop != "" {
@@ -61,30 +60,30 @@ func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.A
 	return answer, err
 }
 
-// maxCalls is how many calls are made of one reply of an actor, sideBySide at a time.
+// maxCalls is the number of calls made for one reply of an actor, in parallel up to sideBySide.
 const maxCalls = 4
 
-// An acting is a question that an actor is going about.
+// An acting is the state of an actor's work on a question.
 type acting struct {
 	env     Env
 	style   role.ActStyle
 	session tool.Session
 	found   finding
-	asked   bool         // a search was for the question itself
-	terms   []assay.Term // of all searches, where none was
+	asked   bool         // an unrestricted search for the question was made
+	terms   []assay.Term // of all searches, used if the question itself was not searched
 
 	steps    []role.ActStep
 	memo     []role.Statement
-	before   []role.ToolUse  // the calls of the steps that the memo stands for
+	before   []role.ToolUse  // calls of the steps that memo summarises
 	made     map[string]bool // calls, by key
-	mistakes int             // calls of no tool, or with bad arguments
-	fresh    int             // of the hits, those that the last step brought over the floor
-	dry      drought         // steps without progress
-	plain    bool            // the actor's model takes no tools
-	done     bool            // the actor said so
+	mistakes int             // calls of unknown tools or with invalid arguments
+	fresh    int             // new hits of the last step above the floor
+	dry      drought         // counts steps without progress
+	plain    bool            // the actor's model does not support tools
+	done     bool            // the actor is done
 }
 
-// step is the actor's turn i, from 0. It reports whether there is to be another.
+// step makes the actor's turn i, from 0. It reports whether another follows.
 func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err error) {
 	if stop := a.env.keepsForAnswer(s); stop != "" && len(a.found.hits) > 0 {
 		a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
@@ -143,7 +142,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 	return false, nil
 }
 
-// A use is a call to be made: that of the turn's use at.
+// A use is a call to be made, with the index of its use in the turn.
 type use struct {
 	tool.Call
 	at int
@@ -153,7 +152,7 @@ func useOf(c llm.ToolCall, obs tool.Observation) role.ToolUse {
 	return role.ToolUse{Call: c, Brought: obs.Text, Short: obs.Brief, Failed: obs.Failed}
 }
 
-// mistaken counts a call that cannot be made, and reports whether it was one too many.
+// mistaken counts an invalid call and reports whether the limit is exceeded.
 func (a *acting) mistaken() bool {
 	a.mistakes++
 	most := a.env.Settings.React.Invalid
@@ -165,7 +164,7 @@ func (a *acting) mistaken() bool {
 	return true
 }
 
-// decide asks the actor what to do next.
+// decide asks the actor for its next action.
 func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
 	in := role.ActInput{
 		Question: a.env.Question, Style: a.style, Tools: tool.Tools(), Most: maxCalls, Left: left,
@@ -180,15 +179,15 @@ func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action
 	}, in, &a.found.notes)
 }
 
-// best returns what the tools brought, best first, as much as a search brings.
+// best returns the hits of all tools, best first, at most as many as one search returns.
 func (a *acting) best() []assay.Evidence {
 	found := a.session.Evidence()
 	slices.SortStableFunc(found, func(a, b assay.Evidence) int { return byRelevance(a.Hit, b.Hit) })
 	return found[:min(len(found), a.env.Limits.Candidates)]
 }
 
-// perform makes the calls of a turn side by side, and takes up what they bring in
-// their order. What came before the run ran out of something counts all the same.
+// perform makes the calls of a turn in parallel and adds their results in order. If the budget runs
+// out, the results so far count.
 func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *role.ActStep) error {
 	outs := make([]tool.Output, len(calls))
 	done := make([]bool, len(calls))
@@ -219,7 +218,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	return err
 }
 
-// overFloor counts the hits that are relevant enough.
+// overFloor returns the number of hits at or above the relevance floor.
 func (a *acting) overFloor() int {
 	n := 0
 	for _, h := range a.found.hits {
@@ -230,7 +229,7 @@ func (a *acting) overFloor() int {
 	return n
 }
 
-// observe takes up what a call brought.
+// observe adds the result of a call.
 func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	obs := a.session.Show(c, out)
 	f := &a.found
@@ -251,8 +250,8 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	return obs
 }
 
-// take takes up what a search brought. The terms by which the question is weighed are
-// those of a search that was not narrowed: each is made beside the question.
+// take adds the results of a search. The terms of the question come only from searches without a
+// filter and collections; each search includes the question.
 func (a *acting) take(q assay.Query, found assay.Results) {
 	f := &a.found
 	terms := f.terms
@@ -268,7 +267,7 @@ func (a *acting) take(q assay.Query, found assay.Results) {
 	}
 }
 
-// compress puts the steps before the last in short.
+// compress replaces the steps before the last by a summary.
 func (a *acting) compress(ctx context.Context, s run.Scope) error {
 	last := len(a.steps) - 1
 	if evidence := a.best(); len(evidence) > 0 {
@@ -288,8 +287,8 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 	return nil
 }
 
-// weigh grades what the tools brought. The question is searched before, where the actor
-// never did without narrowing it: what is enough is weighed by all that there is.
+// weigh grades the hits of all tools. If the actor never searched for the question without
+// restrictions, weigh does so first, so that the grade considers all documents.
 func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 	f := &a.found
 	if !a.asked {
@@ -316,9 +315,8 @@ func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 	return err
 }
 
-// keepsForAnswer says of what the run has no more left than it takes to grade what was
-// found, write and verify: an actor that had the last of it would have found for
-// nothing. Empty: there is more, or no limit.
+// keepsForAnswer returns the budget of which no more is left than grading, writing and verifying
+// need, or "". If the actor used it up, its hits could not be used.
 func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
 	var calls, tokens assay.Usage
 	for _, name := range []string{role.GraderRole, role.GeneratorRole, role.VerifierRole} {
@@ -330,7 +328,7 @@ func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
 	if e.Began[role.ActorRole] != "" && calls.Calls > 0 {
 		calls.Calls++
 	}
-	// What a call costs is known by those that were made.
+	// The cost of a call is estimated from the calls made so far.
 	spent := s.Spent()
 	money := assay.Usage{CostMicros: spent.CostMicros / int64(max(spent.Calls, 1)) * int64(calls.Calls)}
 	switch {

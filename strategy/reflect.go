@@ -23,16 +23,16 @@ var reflectSpec = Spec{
 		"grade, an analysis and a reflection",
 }
 
-// Reflect has six nodes. A planner cuts the question into sub-questions, a retriever searches
-// for them, an analyst sorts what the evidence says and names what is open, and a reflector
-// decides whether that covers the question. If not, a router has the next best sub-query for
-// what is open searched. In the end a finalizer writes. Settings.Reflect limits the rounds of
-// retriever, analyst and reflector.
+// Reflect has six nodes. A planner splits the question into sub-questions, a retriever searches for
+// them, an analyst sorts the evidence and names open points, and a reflector decides whether the
+// evidence covers the question. If it does not, a router searches for the best sub-query for the
+// open points. Finally a finalizer writes. Settings.Reflect limits the rounds of retriever, analyst
+// and reflector.
 //
-// A question is answered only if the reflector said COMPLETED with a coverage of at least
-// Settings.Reflect.Coverage, and the evidence for each part was graded sufficient. What the
-// reflector finds open is missing in the answer. A reflector that fails has not said COMPLETED.
-// Verdict, justification, coverage and the history of queries are in the answer's Review.
+// A question is answered only if the reflector returned COMPLETED with a coverage of at least
+// Settings.Reflect.Coverage, and the evidence for each part was graded sufficient. Points that the
+// reflector finds open are missing in the answer. A reflector that fails has not returned
+// COMPLETED. The answer's Review has the verdict, justification, coverage and history of queries.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
@@ -65,18 +65,18 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// A reflection is how far that has come.
+// A reflection is the state of the loop.
 type reflection struct {
-	found     []finding // of which the last ones, beyond the limit of parts, are not looked up
-	trail     trail     // of all of them
+	found     []finding // those beyond the limit of parts are not searched
+	trail     trail     // of all findings
 	open      []string  // by the last analysis
 	last      role.Reflection
-	made      int // rounds
+	made      int // number of rounds
 	completed bool
 	stop      assay.Stop
 }
 
-// review returns the output of the finalizer beside the answer.
+// review returns the Review of the answer.
 func (r *reflection) review(env Env) *assay.Review {
 	out := &assay.Review{Verdict: string(role.IncompleteStatus), Iterations: r.made}
 	if r.completed {
@@ -93,8 +93,8 @@ func (r *reflection) review(env Env) *assay.Review {
 	return out
 }
 
-// rounds searches and reflects until the reflector is content, and says of each part why
-// that ended.
+// rounds searches and reflects until the reflector is satisfied, and sets the stop reason of each
+// part.
 func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	looked := r.found[:len(plan.SubQuestions)]
 	err := r.goOn(ctx, s, env, plan)
@@ -145,8 +145,8 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 	return nil
 }
 
-// retrieve searches once for each sub-question, for those that need others with the names
-// of what these brought.
+// retrieve searches once for each sub-question. One that needs others is searched with the names
+// from their hits.
 func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	trails := make([]trail, len(plan.SubQuestions))
 	for k, stage := range stages(plan) {
@@ -173,8 +173,8 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 	return nil
 }
 
-// route has what is open searched: the querier's next query, for the part that shares most
-// words with it, of those that are not graded sufficient first.
+// route searches for the open points with the querier's next query. The hits are added to the part
+// that shares the most words with it, preferably one that is not graded sufficient.
 func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding, dry *drought) (stop assay.Stop, err error) {
 	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
 	if err != nil || stop != "" {
@@ -189,9 +189,9 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 	return "", f.regrade(ctx, s, env)
 }
 
-// nearest returns the finding, by index, whose question is nearest to a query by its words;
-// one that is not graded sufficient before one that is, and the last of equals, which is
-// what the others lead to.
+// nearest returns the index of the finding whose question shares the most words with the query. It
+// prefers findings that are not graded sufficient. Of equals it takes the last, to which the others
+// lead.
 func nearest(found []finding, query string) int {
 	words := surface.Content(query)
 	best, most := 0, -1
@@ -213,8 +213,8 @@ func nearest(found []finding, query string) int {
 	return best
 }
 
-// assess has the analyst sort what the evidence says, and the reflector say whether that
-// covers the question. Without evidence there is nothing to ask about.
+// assess asks the analyst to sort the evidence, and the reflector whether it covers the question.
+// Without evidence it asks neither.
 func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
 	r.made = rounds
 	evidence, parts := env.mint(r.found)
@@ -245,8 +245,8 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 	return nil
 }
 
-// knownBy lists an analysis's statements that rest on evidence that there is, each with the
-// title of the first of it.
+// knownBy returns an analysis's statements that cite existing evidence, each with the title of the
+// first cited.
 func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
 	var known []string
 	for _, k := range a.Categories {
@@ -265,7 +265,7 @@ func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
 	return known
 }
 
-// analyse asks the analyst. One that fails knows nothing.
+// analyse asks the analyst. If the analyst fails, the analysis has no statements.
 func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Analysis, error) {
 	return hand(ctx, s, e, job[role.Reading, role.Analysis]{
 		role:     role.AnalystRole,
@@ -275,7 +275,7 @@ func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *no
 	}, in, said)
 }
 
-// reflect asks the reflector. One that fails has not found it complete.
+// reflect asks the reflector. If the reflector fails, the status is incomplete.
 func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, said *notes) (role.Reflection, error) {
 	return hand(ctx, s, e, job[role.ReflectInput, role.Reflection]{
 		role:     role.ReflectorRole,

@@ -11,13 +11,13 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// leastResponding is the relevance from which an answer responds well enough for a dropped
-// statement not to count as a gap.
+// leastResponding is the relevance from which an answer responds well enough that a dropped
+// statement does not count as a gap.
 const leastResponding = 0.5
 
-// relevance has the answer grader judge, once, how far the shown claims respond to the question,
-// whatever they rest on. An answer that does not respond is not found. No status ever gets
-// better. If the run has no room to judge the answer, it is incomplete.
+// relevance asks the answer grader, once, how well the shown claims respond to the question,
+// independent of their evidence. An answer that does not respond is not found. The grade never
+// improves a status. If the run has no room to judge the answer, it is incomplete.
 func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
 	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil || r.judged {
 		return nil
@@ -62,7 +62,8 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 	return nil
 }
 
-// gradeAnswer asks the answer grader. A relevance that is no probability is a failure.
+// gradeAnswer asks the answer grader. It reports a relevance that is not a probability as a
+// failure.
 func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	g, err := e.Roles.AnswerGrader.GradeAnswer(ctx, c, in)
 	if p := g.Relevance; err == nil && p != nil && !(*p >= 0 && *p <= 1) {
@@ -71,7 +72,7 @@ func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput
 	return g, err
 }
 
-// responseOf returns what an answer grader says.
+// responseOf returns the response of an answer grader's grade.
 func responseOf(g role.AnswerGrade) response {
 	switch {
 	case g.Failure != "":

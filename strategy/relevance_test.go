@@ -19,8 +19,8 @@ func (f answerGrader) GradeAnswer(_ context.Context, _ role.Caller, in role.Answ
 	return f(in)
 }
 
-// An answer that does not respond to its question is not found. A grader makes none better,
-// and where it fails the answer is incomplete.
+// TestRelevance checks that an answer that does not respond to its question is not found, that a
+// grade never improves a status, and that the answer is incomplete if the grader fails.
 func TestRelevance(t *testing.T) {
 	grade := func(relevance float64, offTopic bool) answerGrader {
 		return func(role.AnswerInput) (role.AnswerGrade, error) {
@@ -32,7 +32,7 @@ func TestRelevance(t *testing.T) {
 		by     role.AnswerGrader
 		want   assay.Status
 		judged bool
-		says   string // in the justification
+		says   string // contained in the justification
 	}{
 		{"answers", grade(0.9, false), assay.Answered, true, "sufficient"},
 		{"off topic", grade(0.1, true), assay.NotFound, true, "does not answer the question (relevance 0.10)"},

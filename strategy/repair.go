@@ -13,21 +13,20 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// What a repair looks at, at most: claims of a draft, and of each the passages that have
-// most of its words.
+// Limits of a repair: the claims of a draft, and for each claim the passages that share the most
+// words with it.
 const (
 	maxRepairs  = 8
 	maxPassages = 3
 )
 
-// minBearing is the share of a claim's words of content that a passage has at least which
-// is looked at: a passage that speaks of something else does not say it.
+// minBearing is the least share of a claim's content words in a passage that may support it.
 const minBearing = 0.3
 
-// repair has claims that what they cite does not say, nor deny, judged by the evidence that
-// they do not cite, in one step. One that this says cites it, and is marked; what of the evidence
-// says otherwise, the source it named among that, is heard then. Where the run has no
-// room for that the claims stay refused.
+// repair verifies claims that their citations neither support nor contradict against the rest of
+// the evidence, in one step. A claim that this supports gets the new citations and is marked.
+// Evidence that contradicts it, including the originally cited source, is then added. If the run
+// has no room for this, the claims stay refused.
 func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
 	var which []int
 	var open []checkedClaim
@@ -66,7 +65,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 		return claims, nil
 	}
 	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, said)
-	if stop := stopOf(err); stop != "" { // a side that nobody could judge is no side, but what it speaks against is not certain
+	if stop := stopOf(err); stop != "" { // an unjudged side does not count, but the claim that it opposes is uncertain
 		w.ended = stop
 		for k, i := range which {
 			if open[k].repaired {
@@ -79,15 +78,14 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 	return append(claims, others...), err
 }
 
-// repairs reports whether c, which cites other evidence besides, may stand for a claim that
-// was refused.
+// repairs reports whether c, with its citations of other evidence, may replace a refused claim.
 func (c checkedClaim) repairs() bool {
 	return c.Verdict == assay.Supported && c.Score >= judged.RepairScore
 }
 
-// elsewhere returns c as it cites, of the evidence that it does not, what has most of its
-// words, and then what it does cite: that may deny what the other seems to say. Nothing is
-// cited where there is no other.
+// elsewhere returns c with new citations: uncited evidence that shares the most words with it,
+// followed by its original evidence, which may contradict the new. The result has no citations if
+// no other evidence is near.
 func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
 	words := cmp.Or(c.said, wordsOf(c.Claim, c.row))
 	type bearing struct {
@@ -116,7 +114,7 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 	return c
 }
 
-// shareHeld is the share of a text's words of content, by their stems, that another has.
+// shareHeld returns the share of a text's content words, by stem, that other contains.
 func shareHeld(text, other string) float64 {
 	words, held := surface.Content(text), surface.Content(other)
 	if len(words) == 0 {

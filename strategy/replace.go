@@ -14,9 +14,9 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Bounds of the search for a sentence that may stand in the place of a refused statement.
+// Limits of the search for a sentence to replace a refused statement.
 const (
-	maxReplaced = 8 // statements
+	maxReplaced = 8 // statements replaced
 
 	// leastNear is how near a sentence has to be to the statement: by the content words that
 	// they share, or by the probability that one entails the other or the sentence
@@ -29,8 +29,8 @@ const (
 	leastAnswers = 0.5
 )
 
-// A replacement is a refused statement with the sentence of its sources that is nearest to
-// it: the bytes [Start, End) of the Context of the passage with that index.
+// A replacement is a refused statement with the nearest sentence of its sources, which is the bytes
+// [Start, End) of Cited[Passage].Context.
 type replacement struct {
 	Claim   string           `json:"claim"`
 	Cited   []ground.Passage `json:"cited"`
@@ -42,24 +42,24 @@ type replacement struct {
 // text returns the sentence.
 func (r replacement) text() string { return r.Cited[r.Passage].Context[r.Start:r.End] }
 
-// heading returns what the sentence stands under.
+// heading returns the headings of the sentence.
 func (r replacement) heading() string { return strings.Join(r.Cited[r.Passage].Heading, " > ") }
 
-// replaceInput is what the step records.
+// replaceInput is the recorded input of the step.
 type replaceInput struct {
 	Question string        `json:"question"`
 	Refused  []replacement `json:"refused"`
 }
 
-// replaceOutput is what the step brings.
+// replaceOutput is the recorded output of the step.
 type replaceOutput struct {
 	Refused []replacement `json:"refused"`
 	Failure string        `json:"failure,omitempty"`
 }
 
-// replace puts the source's own sentence in the place of each statement of a model that was
-// refused: of the passages that the statement cites the sentence nearest to it, if it is
-// near and answers the question. Other statements stay dropped, and all do without a reader.
+// replace adds a sentence of the source for each refused statement of a model: the sentence of its
+// cited passages that is nearest to it, if it is near enough and answers the question. Other
+// statements stay dropped. Without a reader no statement is replaced.
 func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, said *notes) error {
 	if e.ReaderModel == "" || !w.byModel {
 		return nil
@@ -103,8 +103,8 @@ func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, said *no
 	return nil
 }
 
-// quote puts sentences behind the refused claims, by index, that they replace. A sentence
-// that is shown already is not shown again.
+// quote inserts sentences after the refused claims, by index, that they replace. A sentence that is
+// already shown is not repeated.
 func (w *checkedDraft) quote(which []int, refused []replacement) {
 	shown := map[string]bool{}
 	for _, c := range w.supported() {
@@ -134,8 +134,8 @@ func (w *checkedDraft) quote(which []int, refused []replacement) {
 	w.checked = checked
 }
 
-// nearest returns the refused statements with the sentence nearest to each. The sentence has
-// to stand by itself, which an item of a list need not do, and to answer the question.
+// nearest returns the refused statements with the nearest sentence for each. A sentence qualifies
+// only if it stands by itself, which an item of a list may not, and answers the question.
 func (e Env) nearest(ctx context.Context, in replaceInput) ([]replacement, error) {
 	out := slices.Clone(in.Refused)
 	for i, r := range in.Refused {
@@ -161,7 +161,7 @@ func (e Env) nearest(ctx context.Context, in replaceInput) ([]replacement, error
 	return out, nil
 }
 
-// nearestTo returns a statement with the sentence nearest to it.
+// nearestTo returns a statement with the nearest sentence of its passages.
 func (e Env) nearestTo(ctx context.Context, r replacement) (replacement, error) {
 	var sentences []replacement
 	var near []float64

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// written is a question to documents that a model answers with a draft, all of whose claims
-// are verified by v and read by reader.
+// written returns the Env of a question that a model answers with a draft. V verifies its claims,
+// and reader reads the documents.
 func written(t *testing.T, reader llm.Reader, v func(claim string) assay.Verdict, d role.Draft, texts ...string) strategy.Env {
 	t.Helper()
 	e := proven(t, d, role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
@@ -33,8 +33,8 @@ func written(t *testing.T, reader llm.Reader, v func(claim string) assay.Verdict
 	return e
 }
 
-// A statement that is refused is replaced by the sentence of its sources that is nearest to
-// it and answers the question, and by no other; else it is dropped and named as missing.
+// TestReplace checks that a refused statement is replaced only by the nearest sentence of its
+// sources that answers the question, and is otherwise dropped and reported as missing.
 func TestReplace(t *testing.T) {
 	const opens, coffee = "The kiosk opens at nine in the morning.", "Coffee at the kiosk is two euros."
 	contrary := func(p llm.ClaimPair) (llm.Entailment, error) {
@@ -51,8 +51,8 @@ func TestReplace(t *testing.T) {
 		name    string
 		reader  *llmtest.Reader
 		says    string
-		want    string // shown
-		missing bool   // the statement is named
+		want    string // text shown
+		missing bool   // the statement is reported as missing
 	}{
 		{"nearly the same words", &llmtest.Reader{OnRead: reads(0.9)}, "The kiosk opens at ten in the morning.", opens + " [1]", false},
 		{"contradicted", &llmtest.Reader{OnRead: reads(0.9), OnEntail: contrary}, "The kiosk opens only at noon.", opens + " [1]", false},
@@ -85,8 +85,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What stands beside a statement that was dropped is whole where it responds to the question
-// without it.
+// TestDropped checks that an answer with a dropped statement is complete if it responds to the
+// question without it.
 func TestDropped(t *testing.T) {
 	const opens = "The kiosk opens at nine in the morning."
 	for relevance, want := range map[float64]assay.Status{0.9: assay.Answered, 0.3: assay.Incomplete} {
@@ -114,7 +114,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// Documents that disagree about the question conflict; about something else they do not.
+// TestConflictsAreOnTheQuestion checks that documents conflict only if they disagree about the
+// question.
 func TestConflictsAreOnTheQuestion(t *testing.T) {
 	const one, other, aside = "The kiosk opens at nine.", "Since May visitors reach the kiosk from ten on.", "Since May coffee is three euros."
 	reader := &llmtest.Reader{
@@ -135,7 +136,7 @@ func TestConflictsAreOnTheQuestion(t *testing.T) {
 	yes := func(string) assay.Verdict { return assay.Supported }
 	for second, want := range map[string]assay.Status{other: assay.Conflicting, aside: assay.Answered} {
 		e := written(t, reader, yes, role.Draft{Statements: []role.Statement{stating(one, 1)}}, one, second)
-		for i := range e.Retriever.(*library).documents { // titles with different names are of different things
+		for i := range e.Retriever.(*library).documents { // different names in titles mean different things
 			e.Retriever.(*library).documents[i].Title = "Opening hours"
 		}
 		a := ask(t, strategy.Static, e, assay.Budget{})

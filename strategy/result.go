@@ -9,44 +9,44 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Result is an answer together with what its status depends on.
+// A Result is an answer with the state from which its status is decided.
 type Result struct {
 	assay.Answer
 
 	evidence evidenceState
 	verdicts verdictState
-	spent    assay.Stop // why the search for some part was cut short; empty: none was
+	spent    assay.Stop // why the search for some part was cut short; empty: not cut short
 	details  details
-	closest  []assay.Closest // shown where nothing else is
-	dropped  []assay.Gap     // statements that were refused, which are missing unless the answer is whole without them
-	parts    []string        // the questions that the answer is for; empty: the question itself
-	sections []string        // that have a claim
+	closest  []assay.Closest // shown if the answer has no claims
+	dropped  []assay.Gap     // refused statements, missing unless the answer is complete without them
+	parts    []string        // the sub-questions it answers; empty: the question itself
+	sections []string        // sections with a claim
 	passages []passage       // of the evidence, by number from 1
-	judged   bool            // its relevance to the question was judged
-	lacks    []string        // what the answer grader misses
+	judged   bool            // relevance to the question was judged
+	lacks    []string        // missing points by the answer grader
 }
 
-// details are the facts that a justification names.
+// details holds the facts for a justification.
 type details struct {
 	hits      int
 	top       float64 // relevance of the best hits
-	held      string  // why the hits do not hold the answer, by the reader; empty: it did not say
-	lacked    string  // what the budget had no room for
+	held      string  // why the hits do not hold the answer, by the reader; empty: unknown
+	lacked    string  // the budget error's numbers
 	failure   string  // of the role that failed
 	service   string  // the managed service
 	supported int     // claims
-	refused   int     // claims that are not supported
-	failed    int     // claims that the verifier failed at
-	open, of  int     // parts that are not fully answered, of all
+	refused   int     // unsupported claims
+	failed    int     // claims on which the verifier failed
+	open, of  int     // parts not fully answered, and all parts
 	pair      [2]int  // claims that contradict each other
-	newest    string  // of versions that disagree
+	newest    string  // newest of the versions that disagree
 	salvaged  assay.Stop
 	ambiguous string
-	remarks   []string // of those who hold the answer back
+	remarks   []string // reasons for holding the answer back
 }
 
-// settle decides the status. Call it whenever something changed that the status depends on.
-// An answer that is not found shows no claims.
+// settle decides the status. It must be called after each change of the state that the status
+// depends on. An answer that is not found shows no claims.
 func (r *Result) settle() {
 	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
 	r.Missing = without(r.Missing, r.dropped)
@@ -62,7 +62,7 @@ func (r *Result) settle() {
 	r.Justification = r.justify()
 }
 
-// empty is the text of an answer without claims.
+// empty returns the text of an answer without claims.
 func (r *Result) empty() string {
 	switch r.Reason {
 	case assay.ReasonAmbiguous:
@@ -88,7 +88,7 @@ func (r *Result) empty() string {
 	return "Not found in these documents."
 }
 
-// justify says in words why the status is what it is.
+// justify returns the justification of the status.
 func (r *Result) justify() string {
 	if text := r.whyShown(); text != "" {
 		return strings.Join(append([]string{strings.TrimSuffix(text, ".")}, r.details.remarks...), "; ") + "."
@@ -125,7 +125,7 @@ func (r *Result) justify() string {
 	return fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", d.top)
 }
 
-// whyShown is the justification of an answer that shows claims; empty: it shows none.
+// whyShown returns the justification of an answer that shows claims, or "" if it shows none.
 func (r *Result) whyShown() string {
 	if len(r.Claims) == 0 {
 		return ""
@@ -162,7 +162,7 @@ func (r *Result) whyShown() string {
 	return text + "; the question may not be fully answered."
 }
 
-// noneOf says that none of n statements does what follows.
+// noneOf returns the subject of a sentence that denies something of all n statements.
 func noneOf(n int) string {
 	if n == 1 {
 		return "not the one statement"
@@ -170,8 +170,8 @@ func noneOf(n int) string {
 	return fmt.Sprintf("none of the %d statements", n)
 }
 
-// holdBack notes that a judge or reflector has not accepted the answer, and what it wants;
-// where it wants nothing and nothing is missing, the question is.
+// holdBack records that a judge or reflector has not accepted the answer, and the changes
+// requested. If nothing else is missing, the question itself is.
 func (r *Result) holdBack(wanted []assay.Gap, why string) {
 	if len(wanted) == 0 && len(r.Missing) == 0 {
 		wanted = []assay.Gap{{Text: asked(r.Question).line(r.Question)}}
@@ -182,8 +182,8 @@ func (r *Result) holdBack(wanted []assay.Gap, why string) {
 	r.settle()
 }
 
-// since returns a result that stands although more was searched after it: with what was
-// searched until now, and with the notes that are its own.
+// since returns result r with the searches of now, which were made after r. Own are the notes to
+// keep from r.
 func since(r, now Result, own []assay.Note) Result {
 	r.Stop, r.Searched, r.Iterations, r.Index = now.Stop, now.Searched, now.Iterations, now.Index
 	r.Notes = append(slices.Clone(now.Notes), without(own, now.Notes)...)
@@ -191,8 +191,8 @@ func since(r, now Result, own []assay.Note) Result {
 	return r
 }
 
-// stopped notes that the run had no room for something any more, unless the answer is
-// whole or the run had stopped for such a reason before.
+// stopped records that the run had no room for a step, unless the answer is complete or the run had
+// already stopped for such a reason.
 func (r *Result) stopped(stop assay.Stop) {
 	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {
 		r.Stop = stop

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// roles for tests of the strategies that rewrite and grade hits and statements.
+// Roles made of functions, for strategies that rewrite and that grade hits and statements.
 type (
 	rewriter        func(role.RewriteInput) (role.Rewriting, error)
 	retrievalGrader func(question string, hits []assay.Hit) (role.RetrievalGrades, error)
@@ -36,15 +36,14 @@ func (f supportGrader) GradeSupport(_ context.Context, _ role.Caller, in role.Dr
 	return f(in)
 }
 
-// rewrites returns a rewriter that makes the same of every question with a technique.
+// rewrites returns a rewriter with fixed queries for each technique.
 func rewrites(by map[role.Technique][]string) rewriter {
 	return func(in role.RewriteInput) (role.Rewriting, error) {
 		return role.Rewriting{Queries: by[in.Technique]}, nil
 	}
 }
 
-// A watched is a library that remembers the queries, and in what a rewriting finds as
-// well.
+// A watched library records the queries and also returns hits of their rewrites.
 type watched struct {
 	*library
 	mu      sync.Mutex
@@ -67,7 +66,7 @@ func (w *watched) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 	return found, err
 }
 
-// wordingsOf returns the rewritings that each search had, those of branches in any order.
+// wordings returns the rewrites of each search. Those of parallel branches are in any order.
 func (w *watched) wordings() [][]string {
 	var all [][]string
 	for _, q := range w.queries {
@@ -84,7 +83,7 @@ func TestAdvancedSearches(t *testing.T) {
 	tests := []struct {
 		name   string
 		grader grader
-		want   [][]string // rewritings, by search
+		want   [][]string // rewrites, by search
 	}{
 		{"suffices", enough, [][]string{{"closing of sockets", "socket end", "Shutdown closes them."}}},
 		{"does not", partly, [][]string{{"closing of sockets", "socket end", "Shutdown closes them."}, {"server life cycle"}}},
@@ -111,7 +110,8 @@ func TestAdvancedSearches(t *testing.T) {
 	}
 }
 
-// Several questions in one are searched side by side, each with its own filter.
+// TestAdvancedParts checks that several questions in one are searched in parallel, each with its
+// own filter.
 func TestAdvancedParts(t *testing.T) {
 	filter, err := assay.ParseFilter(`year = 2020`)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestAdvancedParts(t *testing.T) {
 	}
 }
 
-// The order is that of the fused ranks, the relevance that of the question.
+// TestFusionOrder checks that the order is by fused rank and the relevance is that to the question.
 func TestFusionOrder(t *testing.T) {
 	l := newLibrary("gravity alone.", "gravity and Newton.", "Newton in full.")
 	l.relevance = map[string]float64{"doc1": 0.9, "doc2": 0.8, "doc3": 0.6}
@@ -168,7 +168,8 @@ func TestFusionOrder(t *testing.T) {
 	}
 }
 
-// A rank is not a relevance: what many rewritings find first is not accepted for that.
+// TestFusionKeepsRelevance checks that a hit is not accepted merely because many rewrites rank it
+// first.
 func TestFusionKeepsRelevance(t *testing.T) {
 	l := newLibrary("Newton in full closes listeners of Newton.", shutdown)
 	l.relevance = map[string]float64{"doc1": 0.1, "doc2": 0.9}
@@ -182,7 +183,7 @@ func TestFusionKeepsRelevance(t *testing.T) {
 	}
 }
 
-// drafts returns a generator that writes another text each time, from all evidence.
+// drafts returns a generator that writes the next of the texts each time, from all evidence.
 func drafts(texts ...string) generator {
 	n := 0
 	return func(in role.GenerateInput) (role.Draft, error) {
@@ -208,7 +209,7 @@ func TestSelf(t *testing.T) {
 			return role.SupportGrades{Grades: slices.Repeat([]role.Support{g}, len(in.Draft.Statements))}, nil
 		}
 	}
-	again := func(in role.GradeInput) (role.Grade, error) { // sufficient, and each search brings something new
+	again := func(in role.GradeInput) (role.Grade, error) { // sufficient, with new hits in each search
 		return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in)}, nil
 	}
 	tests := []struct {
@@ -219,8 +220,8 @@ func TestSelf(t *testing.T) {
 		supports supportGrader
 		status   assay.Status
 		stop     assay.Stop
-		searches int    // also for statements that are not supported
-		says     string // exactly
+		searches int    // including those for unsupported statements
+		says     string // the exact text
 		review   assay.Review
 	}{
 		{"supported at once", relevantAll, again, drafts(listeners), supports(role.FullySupported), assay.Answered, assay.StopSufficient, 1, listeners + " [1]", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "supported", Iterations: 1, ContextsUsed: []int{1}}},
@@ -248,8 +249,8 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// Hits that are not relevant are not evidence, whatever the grader of all of them says;
-// partly relevant ones are where it counts on them.
+// TestSelfSifts checks that irrelevant hits are never evidence, and that partly relevant ones are
+// only if the grader accepts them.
 func TestSelfSifts(t *testing.T) {
 	l := newLibrary("alpha is first.", "alpha is second.", "alpha is third.", "alpha is fourth.")
 	roles := localRoles()
@@ -266,7 +267,7 @@ func TestSelfSifts(t *testing.T) {
 	}
 }
 
-// A hop is made for each of the best names that the walk has led to.
+// TestGraphHops checks that a hop is made for each of the best names that the walk reaches.
 func TestGraphHops(t *testing.T) {
 	l := newLibrary("Springfield was founded by Jebediah.", "Jebediah wrote poems on Springfield.", "Springfield has a mill.", "Springfield has a lake.", "Springfield has a zoo.")
 	for i, title := range []string{"Springfield", "Jebediah Obadiah", "The mill", "The lake", "The zoo"} {
@@ -295,7 +296,7 @@ func TestGraphHops(t *testing.T) {
 	}
 }
 
-// A walked is a library whose hits have a share of a walk's mass, by URI.
+// A walked library gives hits a mass of the walk, by URI.
 type walked struct {
 	*watched
 	mass map[string]float64
@@ -311,11 +312,11 @@ func (w walked) Retrieve(ctx context.Context, access assay.Access, q assay.Query
 	return found, err
 }
 
-// The strategies of this file, by name.
+// rewriting lists the strategies of this file.
 var rewriting = []string{"advanced", "self", "fusion", "graph"}
 
-// Roles that fail, lie or say too much: nothing unsupported is shown, nothing hangs, and
-// what went wrong is said.
+// TestHostileRewriting checks roles that fail, lie or return too much: no unsupported claim is
+// shown, the run ends, and a note reports the problem.
 func TestHostileRewriting(t *testing.T) {
 	broken := errors.New("broken")
 	huge := strings.Repeat("endless ", 2000)
@@ -331,7 +332,7 @@ func TestHostileRewriting(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*strategy.Roles)
-		note   string // of the strategies that hand this role out
+		note   string // of the strategies that use the role
 	}{
 		{"rewriter fails", func(r *strategy.Roles) {
 			r.Rewriter = rewriter(func(role.RewriteInput) (role.Rewriting, error) {
@@ -378,7 +379,7 @@ func TestHostileRewriting(t *testing.T) {
 			a := ask(t, spec.Func, e, assay.Budget{})
 			want := assay.Answered
 			if name == "self" && (strings.HasPrefix(tt.note, "support_grader") || tt.note == "0 grades") {
-				want = assay.Incomplete // a grader that fails has called the statements partly supported
+				want = assay.Incomplete // a failed grader grades the statements as partly supported
 			}
 			if roles.Generator == (localRoles().Generator) && a.Status != want {
 				t.Errorf("%s, %s: %s: %s", name, tt.name, a.Status, a.Justification)
@@ -394,8 +395,8 @@ func TestHostileRewriting(t *testing.T) {
 	}
 }
 
-// Whichever search or job it is that the budget has no room for, the answer is what was
-// verified until then.
+// TestRewritingRunsOut checks that the claims verified so far are the answer, whichever search or
+// job exceeds the budget.
 func TestRewritingRunsOut(t *testing.T) {
 	for _, name := range rewriting {
 		spec, err := strategy.Lookup(name)
@@ -427,7 +428,7 @@ func TestRewritingRunsOut(t *testing.T) {
 	}
 }
 
-// A counter refuses all jobs and searches after the first ones.
+// A counter refuses all jobs and searches after the first most.
 type counter struct {
 	mu      sync.Mutex
 	most, n int
@@ -507,8 +508,7 @@ func (c *counter) counted(r strategy.Roles) strategy.Roles {
 	return r
 }
 
-// Without time to search there is an honest answer, and with time for one draft alone
-// that one stands.
+// TestRewritingDeadline checks that without time to search the answer is honest and has no claims.
 func TestRewritingDeadline(t *testing.T) {
 	for _, name := range rewriting {
 		spec, err := strategy.Lookup(name)

@@ -7,10 +7,10 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// columnsAgree refuses rows of a table whose cells their sentences name in another order
-// than those of most rows: a cell of one of them stands in a wrong column, and no word
-// of the source says in which. Where as many rows have one order as the other, all are
-// refused. A cell that its sentence does not hold once tells nothing.
+// columnsAgree refuses rows of a table whose sentences name two cells in another order than those
+// of most rows. One of these cells is then in a wrong column, and the source does not tell which.
+// If both orders are equally frequent, all rows are refused. A cell that its sentence does not name
+// exactly once is ignored.
 func columnsAgree(claims []checkedClaim) {
 	columns := 0
 	for _, c := range claims {
@@ -47,7 +47,8 @@ func columnsAgree(claims []checkedClaim) {
 	}
 }
 
-// placeIn returns where a row's sentence names a cell; -1: it does not, or more than once.
+// placeIn returns the offset of a cell in its row's sentence, or -1 if it occurs there not at all
+// or more than once.
 func placeIn(row *ground.Row, cell int) int {
 	sentence, text := strings.ToLower(row.Sentence), strings.ToLower(row.Cells[cell])
 	if text == "" || strings.Count(sentence, text) != 1 {

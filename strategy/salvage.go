@@ -11,10 +11,10 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// salvage makes the best of a run that had no calls, tokens, money or time to search left
-// before anything was written: the question is searched as it stands, the passages are
-// graded without a model, and what they say of it is quoted and verified. Such an answer is incomplete,
-// whatever the local roles think of it. Where nothing stands the answer is as it was.
+// salvage is the fallback for a run that exhausted its calls, tokens, money or search time before a
+// draft was written. It searches for the question itself, grades the passages without a model,
+// quotes them and verifies the quotations. Such an answer is always incomplete. If no quotation is
+// supported, salvage returns the answer unchanged.
 func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, error) {
 	nothing := answer.verdicts.draft == draftNone && len(answer.Claims) == 0 && answer.AskBack == ""
 	if len(e.Began) == 0 || e.Roles.Quoter == nil || !nothing || !spentBy(answer.Stop) {
@@ -27,7 +27,7 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, e
 	e.Roles.Models = maps.Clone(e.Roles.Models)
 	delete(e.Roles.Models, role.GraderRole)
 	delete(e.Roles.Models, role.GeneratorRole)
-	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time that is kept for writing, which nobody does now
+	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time reserved for writing, which is no longer needed
 	f, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
 	if err != nil {
 		return answer, err
@@ -50,8 +50,7 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, e
 	return quoted, nil
 }
 
-// verifyingQuotes returns e for quotations that stand in for a draft: they are verified
-// without a model.
+// verifyingQuotes returns e set up to verify the quotations of a fallback without a model.
 func (e Env) verifyingQuotes() Env {
 	if e.Roles.QuoteVerifier == nil {
 		return e

@@ -13,26 +13,27 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// What is searched for again at most: claims of a draft, and words of each.
+// Limits of the search for unsupported claims: claims of a draft, and words of each.
 const (
 	maxSought = 2
 	maxWords  = 24
 )
 
-// searchesUnsupported reports whether a strategy searches for what its draft could not prove: one that
-// searches once by design, has a service search, or is given so many passages does not.
+// searchesUnsupported reports whether a strategy searches for the unsupported claims of its draft.
+// Strategies that search once by design, use a managed service or have a fixed number of passages
+// do not.
 func (e Env) searchesUnsupported(strategy string) bool {
 	return e.Limits.Passages == 0 && strategy != "static" && strategy != "managed"
 }
 
-// searchUnsupported searches for claims that no evidence says, by their own words, where the part of
-// the question that they belong to has iterations left, and has them judged by what that
-// brings. One that is said there stands, cites it and is marked. It returns the evidence
-// with what was added, and w with the claims.
+// searchUnsupported searches for unsupported claims by their own words, if the part of the question
+// that they belong to has iterations left, and verifies them against the hits. A claim that these
+// support cites them and is marked. It returns w with the claims, and the evidence with the new
+// hits.
 func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding, parts []role.Part, w checkedDraft, evidence []assay.Evidence, said *notes) (checkedDraft, []assay.Evidence, error) {
 	var which []int
 	var open []checkedClaim
-	var of []int // the findings, by index
+	var of []int // indexes of their findings
 	for at, c := range w.checked {
 		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || c.row != nil || len(which) == maxSought {
 			continue
@@ -56,7 +57,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 			evidence = append(evidence, assay.Evidence{Number: len(evidence) + 1, Hit: h})
 			c.Evidence = append(c.Evidence, len(evidence))
 		}
-		c.Evidence = append(c.Evidence, named...) // that may deny what the others seem to say
+		c.Evidence = append(c.Evidence, named...) // these may contradict the new ones
 		which, open, of = append(which, at), append(open, c), append(of, i)
 	}
 	if len(open) == 0 {
@@ -90,7 +91,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 	return w, evidence, nil
 }
 
-// searchClaim searches for a claim and returns the best hits that are no evidence yet.
+// searchClaim searches for a claim and returns the best hits that are not yet evidence.
 func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
 	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Text)))
 	q := assay.Query{Text: strings.Join(words[:min(len(words), maxWords)], " "), Filter: f.filter}

@@ -24,15 +24,15 @@ var selfSpec = Spec{
 		"again",
 }
 
-// Self retrieves and grades each hit (relevant, partly, not), has a draft written from the
-// relevant ones, and grades each of its statements (supported, partly, not). If no hit is
-// relevant, or the draft is not fully supported, or the evidence does not suffice, it refines
-// the query with what is missing and starts again. Only a draft that is fully supported, from
-// sufficient evidence, ends the loop before its limit.
+// Self grades each hit of a search (relevant, partly, not), writes a draft from the relevant ones,
+// and grades each of its statements (supported, partly, not). If no hit is relevant, the draft is
+// not fully supported, or the evidence is insufficient, it refines the query with the missing
+// points and starts again. Only a fully supported draft from sufficient evidence ends the loop
+// before its limit.
 //
-// Each draft ends in the same finish as that of any strategy: nothing is shown that the verifier
-// did not support. Of several answers the one with the most claims stands, the later of two that
-// are equal. It is incomplete if the support grader did not call it fully supported.
+// Each draft is finished as in every strategy: only statements supported by the verifier are shown.
+// Self returns the answer with the best status and then the most claims, and the later of two equal
+// ones. It is incomplete if the support grader did not grade it fully supported.
 func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "self"
@@ -49,11 +49,11 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if i > 0 && fresh == 0 || r.dry.ends() { // the draft would be the same again
+		if i > 0 && fresh == 0 || r.dry.ends() { // the draft would not change
 			r.stop = assay.StopNoProgress
 			break
 		}
-		var weak []string // statements of the draft that are not fully supported
+		var weak []string // statements that are not fully supported
 		if retrieval := r.quality(); retrieval != notRelevant {
 			drafts++
 			answer, statements, err := r.draft(ctx, s, env)
@@ -103,7 +103,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return best, nil
 }
 
-// The qualities of retrieval and generation, as the source names them.
+// The qualities of retrieval and generation, with the names used by the source.
 const (
 	relevant          = "relevant"
 	partiallyRelevant = "partially_relevant"
@@ -114,7 +114,7 @@ const (
 	notSupported       = "not_supported"
 )
 
-// quality returns the quality of what was retrieved: that of the best hit.
+// quality returns the quality of the retrieval, which is that of the best hit.
 func (r *sieve) quality() string {
 	quality := notRelevant
 	for _, g := range r.grades {
@@ -128,8 +128,7 @@ func (r *sieve) quality() string {
 	return quality
 }
 
-// draft writes an answer and has it verified. It returns the numbers of the evidence that it
-// was written from, too.
+// draft writes and verifies an answer. It also returns the evidence numbers used.
 func (r *sieve) draft(ctx context.Context, s run.Scope, env Env) (answer Result, used []int, err error) {
 	found := []finding{r.finding}
 	answer, _, err = env.finish(ctx, s.Sub("finish", 0), "self", found)
@@ -141,14 +140,14 @@ func (r *sieve) draft(ctx context.Context, s run.Scope, env Env) (answer Result,
 	return answer, used, err
 }
 
-// A sieve is a finding and what the retrieval grader says of its hits.
+// A sieve is a finding with the grades of its hits.
 type sieve struct {
 	finding
 	grades map[string]role.Relevance // by chunk
 }
 
-// sift searches, and keeps of all that was found what is relevant, and what is partly
-// so where the grader counts on it. It returns how many hits are new.
+// sift searches and keeps the relevant hits, and those of the partly relevant ones that the grader
+// accepted. It returns the number of new hits.
 func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
 	if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
 		return fresh, err
@@ -175,14 +174,14 @@ func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (f
 	return fresh, nil
 }
 
-// retrievalInput is what a job of the retrieval grader records.
+// retrievalInput is the recorded input of the retrieval grader.
 type retrievalInput struct {
 	Question string      `json:"question"`
 	Hits     []assay.Hit `json:"hits"`
 }
 
-// gradeHits has the best hits graded that were not yet. A grader that fails, or grades
-// another number of them, has called them partly relevant.
+// gradeHits grades the best hits that have no grade yet. If the grader fails, or returns another
+// number of grades, they count as partly relevant.
 func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 	in := retrievalInput{Question: r.question}
 	for _, h := range r.hits[:min(len(r.hits), env.Limits.Candidates)] {
@@ -220,8 +219,8 @@ func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 }
 
 // support grades the statements of the last draft. It returns the quality of the draft and the
-// statements that are not fully supported; of a draft without statements, the question. A
-// grader that fails, or grades another number of statements, has called them partly supported.
+// statements that are not fully supported, or the question if the draft has none. If the grader
+// fails, or returns another number of grades, the statements count as partly supported.
 func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality string, weak []string, err error) {
 	draft := r.written.draft
 	if len(draft.Statements) == 0 {
@@ -264,8 +263,8 @@ func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality stri
 	return partiallySupported, weak, nil
 }
 
-// refined returns what to search next: what the grader asks for, else the question with
-// the words of a statement that is not supported yet. Empty: all of that was searched.
+// refined returns the next query: the grader's query, otherwise the question with the words of a
+// statement that is not fully supported. It returns "" if all of these were searched.
 func (r *sieve) refined(weak []string) string {
 	queries := []string{r.grade.Query}
 	for _, w := range weak {
@@ -283,10 +282,11 @@ func (r *sieve) refined(weak []string) string {
 	return ""
 }
 
-// maxExtra is how many words of a statement are searched beside the question.
+// maxExtra is the number of words of a statement that are appended to the question.
 const maxExtra = 12
 
-// betterThan reports whether an answer says more than a later one.
+// betterThan reports whether an answer is better than a later one, by status and then by number of
+// claims.
 func betterThan(a, later Result) bool {
 	rank := map[assay.Status]int{assay.Answered: 2, assay.Conflicting: 2, assay.Incomplete: 1}
 	return rank[a.Status] > rank[later.Status] || rank[a.Status] == rank[later.Status] && len(a.Claims) > len(later.Claims)

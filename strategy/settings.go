@@ -6,8 +6,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Settings are the thresholds of the strategies. Zero fields mean the defaults, which
-// are those of their sources.
+// Settings are the thresholds of the strategies. Zero fields mean the defaults, which come from the
+// publications of the strategies.
 type Settings struct {
 	CRAG     CRAGSettings     `json:"crag" yaml:"crag"`
 	Self     SelfSettings     `json:"self" yaml:"self"`
@@ -19,21 +19,21 @@ type Settings struct {
 	Multihop MultihopSettings `json:"multihop" yaml:"multihop"`
 }
 
-// CRAGSettings are those of the strategy crag.
+// CRAGSettings are the settings of the strategy crag.
 type CRAGSettings struct {
 	Correct   float64 `json:"correct" yaml:"correct"`     // score from which a hit is relevant; 0.7
-	Incorrect float64 `json:"incorrect" yaml:"incorrect"` // score under which it is not; 0.3
-	Relevant  int     `json:"relevant" yaml:"relevant"`   // relevant hits that suffice; 2
-	Web       int     `json:"web" yaml:"web"`             // results of a search of the web; 5
-	WebScore  float64 `json:"web_score" yaml:"web_score"` // score that a result of the web counts with; 0.8
+	Incorrect float64 `json:"incorrect" yaml:"incorrect"` // score below which it is irrelevant; 0.3
+	Relevant  int     `json:"relevant" yaml:"relevant"`   // number of relevant hits that are enough; 2
+	Web       int     `json:"web" yaml:"web"`             // results of a web search; 5
+	WebScore  float64 `json:"web_score" yaml:"web_score"` // score of a web result; 0.8
 }
 
-// SelfSettings are those of the strategy self.
+// SelfSettings are the settings of the strategy self.
 type SelfSettings struct {
-	Iterations int `json:"iterations" yaml:"iterations"` // drafts at most; 3
+	Iterations int `json:"iterations" yaml:"iterations"` // maximum number of drafts; 3
 }
 
-// AdaptiveSettings are those of the strategy adaptive.
+// AdaptiveSettings are the settings of the strategy adaptive.
 type AdaptiveSettings struct {
 	Simple   int `json:"simple" yaml:"simple"`     // hits of a simple question; 3
 	Moderate int `json:"moderate" yaml:"moderate"` // hits of each search of a moderate question; 5
@@ -41,15 +41,15 @@ type AdaptiveSettings struct {
 	Complex  int `json:"complex" yaml:"complex"`   // hits of each sub-question of a complex question; 3
 }
 
-// FusionSettings are those of the strategy fusion.
+// FusionSettings are the settings of the strategy fusion.
 type FusionSettings struct {
-	Queries int `json:"queries" yaml:"queries"` // rewritings that are searched beside the question; 3
+	Queries int `json:"queries" yaml:"queries"` // rewritings that are searched in addition to the question; 3
 }
 
-// ReflectSettings are those of the strategy reflect.
+// ReflectSettings are the settings of the strategy reflect.
 type ReflectSettings struct {
 	Rounds   int     `json:"rounds" yaml:"rounds"`     // 3
-	Coverage float64 `json:"coverage" yaml:"coverage"` // share of the question, in [0, 1], that has to be covered; 0.8
+	Coverage float64 `json:"coverage" yaml:"coverage"` // required coverage of the question, in [0, 1]; 0.8
 }
 
 // RoundSettings bound a loop.
@@ -57,21 +57,21 @@ type RoundSettings struct {
 	Rounds int `json:"rounds" yaml:"rounds"` // 3
 }
 
-// ReactSettings are those of the strategies react and agent.
+// ReactSettings are the settings of the strategies react and agent.
 type ReactSettings struct {
 	Steps    int `json:"steps" yaml:"steps"`       // 8
-	Compress int `json:"compress" yaml:"compress"` // steps after which what was observed is put in short; 3
-	Invalid  int `json:"invalid" yaml:"invalid"`   // calls of no tool, or with bad arguments, that are answered with what there is; 3
+	Compress int `json:"compress" yaml:"compress"` // steps after which the observations are summarised; 3
+	Invalid  int `json:"invalid" yaml:"invalid"`   // invalid calls that are answered with an error; 3
 }
 
-// MultihopSettings are those of the strategy multihop.
+// MultihopSettings are the settings of the strategy multihop.
 type MultihopSettings struct {
-	Hops int `json:"hops" yaml:"hops"` // sub-questions that build on one another, at most; 5
+	Hops int `json:"hops" yaml:"hops"` // maximum depth of sub-questions that need each other; 5
 }
 
-// defaultSettings are what zero fields stand for. Sources: Yan et al., "Corrective
-// Retrieval Augmented Generation", 2024; Asai et al., "Self-RAG", 2023; Jeong et al.,
-// "Adaptive-RAG", 2024; Raudaschl, "RAG-Fusion", 2023; Yao et al., "ReAct", 2022.
+// defaultSettings replace zero fields of Settings. Sources: Yan et al., "Corrective Retrieval
+// Augmented Generation", 2024; Asai et al., "Self-RAG", 2023; Jeong et al., "Adaptive-RAG", 2024;
+// Raudaschl, "RAG-Fusion", 2023; Yao et al., "ReAct", 2022.
 var defaultSettings = Settings{
 	CRAG:     CRAGSettings{Correct: 0.7, Incorrect: 0.3, Relevant: 2, Web: 5, WebScore: 0.8},
 	Self:     SelfSettings{Iterations: 3},
@@ -83,15 +83,15 @@ var defaultSettings = Settings{
 	Multihop: MultihopSettings{Hops: 5},
 }
 
-// Defaults are the settings that zero fields stand for.
+// Defaults returns the settings that replace zero fields.
 func Defaults() Settings { return defaultSettings }
 
-// DefaultLimits are the limits that zero fields stand for.
+// DefaultLimits returns the limits that replace zero fields.
 func DefaultLimits() Limits { return defaultLimits }
 
 func (s Settings) withDefaults() Settings { return s.Over(defaultSettings) }
 
-// Over returns s with the fields that are not set as below has them.
+// Over returns s with unset fields taken from below.
 func (s Settings) Over(below Settings) Settings {
 	or(&s.CRAG.Correct, below.CRAG.Correct)
 	or(&s.CRAG.Incorrect, below.CRAG.Incorrect)
@@ -114,7 +114,7 @@ func (s Settings) Over(below Settings) Settings {
 	return s
 }
 
-// or sets a field that is not set.
+// or sets a field that is unset.
 func or[T int | float64 | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value

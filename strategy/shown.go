@@ -8,22 +8,22 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// What a role writes is not taken as it is: a model may have been told by a document
-// to show a link, and what it writes is read by people in a browser and a terminal.
+// The output of roles is cleaned before it is shown, because a document may have instructed a model
+// to show a link, and the output is read in browsers and terminals.
 
-// maxLine is how many bytes a line has at most that a role says in passing: what is
-// missing, what to search for, what went wrong. More is no line.
+// maxLine is the maximum length in bytes of a line of role output other than a statement, such as a
+// gap, a query or a failure.
 const maxLine = 1000
 
-// line returns a text of a role as one line to show: without line breaks, invisible
-// characters, links, images and tags, nor addresses that nobody named. One that is
-// longer than a line is cut, and ends in an ellipsis.
+// line returns role output as one line to show: without line breaks, invisible characters, links,
+// images, tags, and addresses that s does not contain. A line longer than maxLine is cut and ends
+// in an ellipsis.
 func (s sources) line(text string) string {
 	text, _ = s.clean(text)
 	return short(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }
 
-// lines returns those of the texts of a role that say something, as lines.
+// lines returns the texts as lines, without empty ones.
 func (s sources) lines(texts []string) []string {
 	var out []string
 	for _, t := range texts {
@@ -34,13 +34,14 @@ func (s sources) lines(texts []string) []string {
 	return out
 }
 
-// asked are the sources of what is said about a question: what that names may be named.
+// asked returns the sources of text about a question, which may name only addresses in the
+// question.
 func asked(question string) sources {
 	return sources{words: []string{strings.Join(strings.Fields(question), " ")}}
 }
 
-// remark returns what a role says of itself as one line to show. It may name
-// addresses: those of services that failed.
+// remark returns a message of a role as one line to show. It may contain addresses, such as those
+// of services that failed.
 func remark(text string) string {
 	text = visible.Line(text)
 	text = image.ReplaceAllString(text, "$1")
@@ -55,14 +56,14 @@ func short(line string) string {
 	return strings.ToValidUTF8(line[:maxLine], "") + " …"
 }
 
-// Sources are what a statement rests on: what it may show besides words has to be
-// found there.
+// sources are the texts that role output rests on. Links, tags and addresses may be shown only if
+// they occur there.
 type sources struct {
 	uris  []string // of the cited documents
 	words []string // of the cited passages
 }
 
-// What is not words: images and links in Markdown, tags of HTML, addresses.
+// Content that is not plain words: images and links in Markdown, HTML tags, and addresses.
 var (
 	image   = lazyregexp.New(`!\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
 	link    = lazyregexp.New(`\[([^\[\]]*)\]\(\s*<?([^)>\s]*)>?[^)]*\)`)
@@ -70,14 +71,14 @@ var (
 	address = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\bmailto:|\bjavascript:|\bvbscript:|\bdata:[a-z]+/)[^\s<>"'\x60)\]|]+`)
 )
 
-// maxPasses is how often text is cleaned until nothing is left to go: what goes may
-// leave something else behind. Text in which there is still more is an attack.
+// maxPasses is the maximum number of cleaning passes. Removing one construct may form another; text
+// that is still not clean after the last pass is an attack.
 const maxPasses = 8
 
-// clean returns text with nothing in it that could be followed or loaded, but for
-// links to the cited documents and addresses that the cited passages name. Images go
-// always. It reports whether anything had to go. Text that the passages hold as it
-// stands keeps its tags and what looks like a link to nowhere: it may be code.
+// clean removes everything that could be followed or loaded, except links to the cited documents
+// and addresses in the cited passages. It always removes images. It reports whether it removed
+// anything. Text that occurs verbatim in the passages keeps its tags and anything that looks like a
+// link without an address, since it may be code.
 func (s sources) clean(text string) (cleaned string, dropped bool) {
 	text = visible.Text(text)
 	for range maxPasses {
@@ -129,7 +130,7 @@ func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 	return strings.TrimSpace(text), dropped
 }
 
-// garbled reports whether text is not the same without what may not be shown of it.
+// garbled reports whether removing the parts that may not be shown would alter the text.
 func (s sources) garbled(text string) bool {
 	verbatim := s.holds(text)
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
@@ -150,33 +151,29 @@ func (s sources) garbled(text string) bool {
 	})
 }
 
-// named reports whether a tag is one that a passage speaks of, as of a type with a
-// parameter, and does nothing by itself.
+// named reports whether a tag occurs in a passage and is inert, like a type parameter.
 func (s sources) named(tag string) bool { return !strings.ContainsAny(tag, "=!/") && s.holds(tag) }
 
-// names reports whether an address is that of a cited document, or stands in a cited
-// passage.
+// names reports whether an address is that of a cited document or occurs in a cited passage.
 func (s sources) names(address string) bool {
 	return slices.Contains(s.uris, address) || s.holds(address)
 }
 
-// holds reports whether one of the passages holds a text, however its blanks are
-// broken into lines.
+// holds reports whether one of the passages contains a text, ignoring differences in white space.
 func (s sources) holds(text string) bool {
 	text = strings.Join(strings.Fields(text), " ")
 	return text != "" && slices.ContainsFunc(s.words, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// ownMark matches a citation number that a role wrote itself.
+// ownMark matches a citation number written by a role.
 var ownMark = lazyregexp.New(`\s*\B\[\d+(?:(?:, ?|[-–])\d+)*\]`)
 
-// heading matches what makes a heading or a quotation of a line in Markdown.
+// heading matches the prefix of a Markdown heading or block quotation.
 var heading = lazyregexp.New(`^(?:#{1,6}|>+)\s+`)
 
-// statement returns a statement's text as it may be shown: clean, and without
-// citation numbers but those that its sources have themselves. Nothing is left of one
-// with an image, a link, a tag or an address that may not be shown: without that it says
-// something else.
+// statement returns a statement's text in the form in which it may be shown: clean, and without
+// citation numbers except those of its sources. It returns "" for a statement with an image, link,
+// tag or address that may not be shown, because removing it would change the meaning.
 func (s sources) statement(text string) (shown string, dropped bool) {
 	text = heading.ReplaceAllString(strings.TrimSpace(text), "")
 	if s.garbled(visible.Text(text)) {
@@ -195,7 +192,7 @@ func (s sources) statement(text string) (shown string, dropped bool) {
 	return "", true
 }
 
-// sourcesOf returns what the evidence of these numbers allows to show.
+// sourcesOf returns the sources for the evidence with the given numbers.
 func sourcesOf(numbers []int, uri func(n int) string, passages []passage) sources {
 	var s sources
 	for _, n := range numbers {

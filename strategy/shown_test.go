@@ -74,7 +74,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Whatever comes in, nothing that can be followed or loaded comes out.
+// FuzzStatement checks that the output has nothing that can be followed or loaded.
 func FuzzStatement(f *testing.F) {
 	for _, s := range []string{
 		"[a](https://x.example) ![b](c) <i>d</i> www.e.f [1]", "[![x](https://a.b)](https://c.d)", "<<a>script>", "ht<b>tps://x.example", "[a](b](https://c.d)",

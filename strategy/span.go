@@ -13,13 +13,13 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// maxSpan is how many collections are searched each for themselves; of more than that
-// all are searched together.
+// maxSpan is the maximum number of collections that are searched separately. More than that are
+// searched together.
 const maxSpan = 6
 
-// spanOf returns the collections that a question spans, to be searched each for itself:
-// those that it names, where they are two or more; else those that the asker gave, where
-// it compares. Named says that it names them.
+// spanOf returns the collections that are searched separately: those that the question names, if
+// there are at least two, or else the caller's, if the question compares things. Named reports that
+// the question names them.
 func (e Env) spanOf() (span []string, named bool) {
 	for _, c := range e.NamedCollections {
 		if (surface.Mentions(e.Question, c) || surface.Beside(e.Question, c, e.NamedCollections)) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
@@ -38,15 +38,14 @@ func (e Env) spanOf() (span []string, named bool) {
 	return span, named
 }
 
-// spanning returns e for a question that names collections: it is searched in each of
-// several for itself, and in the only one that it is about alone. What it names of them
-// is where to search, and no word to search for.
+// spanning returns e set up for the collections that the question names: several are searched
+// separately, and a single one is the only one searched. Their names are removed from the query.
 func (e Env) spanning(said *notes) Env {
 	if e.span, e.spanNamed = e.spanOf(); e.spanNamed {
 		e.whole, e.Question = e.Question, surface.Without(e.Question, e.span...)
 		return e
 	}
-	if in := e.placeOf(e.picked); in != "" { // only passages of what was chosen are read, and the question is without its name
+	if in := e.placeOf(e.picked); in != "" { // read only passages of the chosen meaning; its name is already removed
 		e.Collections, e.placed = []string{in}, true
 	} else if in = e.placeOf(e.Question); in != "" && e.picked == "" {
 		said.say(assay.NoteQuestion, fmt.Sprintf("only the collection %s was searched, which the question names", in))
@@ -56,8 +55,7 @@ func (e Env) spanning(said *notes) Env {
 	return e
 }
 
-// placeOf returns the only collection that a text names as the place of what it speaks
-// about, "in orion"; else "".
+// placeOf returns the only collection that a text names as a place, as in "in orion", or "".
 func (e Env) placeOf(text string) string {
 	in := ""
 	for _, c := range e.NamedCollections {
@@ -72,7 +70,7 @@ func (e Env) placeOf(text string) string {
 	return in
 }
 
-// inWhole is an answer to a question that spans collections, as that to the whole of it.
+// inWhole restores the question with the names of its collections in an answer.
 func (e Env) inWhole(r Result) Result {
 	if e.whole != "" && r.Question == e.Question {
 		r.Question = e.whole
@@ -80,7 +78,7 @@ func (e Env) inWhole(r Result) Result {
 	return r
 }
 
-// compares reports whether a question holds things against one another.
+// compares reports whether a question compares things.
 func compares(question string) bool {
 	_, _, contrasts := surface.Contrasts(question)
 	return contrasts || comparing.MatchString(question)
@@ -88,19 +86,18 @@ func compares(question string) bool {
 
 var comparing = lazyregexp.New(`(?i)\b(compare[ds]?|comparison|both|vs|each of)\b`)
 
-// spans returns the collections that a search is made in one by one; empty: it is made
-// as it is.
+// spans returns the collections that are searched separately for a query, or nil if it is one
+// search.
 func (e Env) spans(q assay.Query) []string {
-	if len(q.Collections) > 0 { // it was narrowed to what it wants
+	if len(q.Collections) > 0 { // the query already names its collections
 		return nil
 	}
 	return e.span
 }
 
-// searchEach makes a search in each of the collections, side by side, and merges what
-// they brought in turns, so that each has its fair share: first the best of each, the
-// most relevant of these first. What the budget has no room for is left out, and the
-// notes say so.
+// searchEach searches each of the collections in parallel and merges the results in turns, so that
+// each gets its share: first the best hit of each, ordered by relevance, then the second, and so
+// on. A collection that exceeds the budget is skipped and noted.
 func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collections []string) (assay.Results, error) {
 	results := make([]assay.Results, len(collections))
 	ended := make([]error, len(collections))
@@ -151,8 +148,8 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 	return merged, nil
 }
 
-// inTurns merges lists: first the first of each, then the second, those of one turn by
-// relevance.
+// inTurns merges lists: first the first hit of each, then the second, and so on. The hits of one
+// turn are ordered by relevance.
 func inTurns(lists [][]assay.Hit) []assay.Hit {
 	var all []assay.Hit
 	for turn := 0; ; turn++ {
@@ -170,8 +167,8 @@ func inTurns(lists [][]assay.Hit) []assay.Hit {
 	}
 }
 
-// fairly orders hits so that the collections take turns. Within one they keep their
-// order, and hits of others come last.
+// fairly orders hits so that the collections take turns. Hits of one collection keep their order,
+// and hits of others come last.
 func fairly(hits []assay.Hit, collections []string) []assay.Hit {
 	if len(collections) < 2 {
 		return hits
@@ -188,7 +185,7 @@ func fairly(hits []assay.Hit, collections []string) []assay.Hit {
 	return append(inTurns(lists), others...)
 }
 
-// searchedEach says of a search in several collections what each brought.
+// searchedEach splits the record of a search in several collections into one for each.
 func searchedEach(searched assay.Searched, hits []assay.Hit, collections []string) []assay.Searched {
 	each := make([]assay.Searched, len(collections))
 	for i, c := range collections {
@@ -204,8 +201,8 @@ func searchedEach(searched assay.Searched, hits []assay.Hit, collections []strin
 	return each
 }
 
-// lackSides says of a grade that a collection which the question names has brought
-// nothing that is relevant: what it says of it is missing.
+// lackSides adds to the grade's missing points each collection named by the question that has no
+// relevant hit.
 func (f *finding) lackSides(env Env) {
 	f.sides = nil
 	if !env.spanNamed || len(f.each) < 2 || f.grade.Failure != "" {
@@ -225,8 +222,8 @@ func (f *finding) lackSides(env Env) {
 	f.grade.Missing = append(slices.Clone(f.grade.Missing), f.sides...)
 }
 
-// bySide returns the parts of a question that names collections, each once for every
-// collection that it has evidence of: what is quoted without a model answers it from each.
+// bySide splits the parts of a question that names collections by the collection of their evidence,
+// so that quotations made without a model answer it from each.
 func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
 	if !e.spanNamed || e.writer() != "" {
 		return parts
@@ -244,8 +241,8 @@ func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
 	return out
 }
 
-// bySpan says which of the collections that were searched each for itself an answer cites
-// how often: its citations have their collections.
+// bySpan adds a note with the number of passages cited from each separately searched collection,
+// and sets the collection of each citation.
 func (e Env) bySpan(a *Result, evidence []assay.Evidence) {
 	if len(e.span) < 2 || len(a.Claims) == 0 {
 		return

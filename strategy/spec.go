@@ -7,17 +7,18 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Spec describes a strategy. Help, configuration, completion and documentation read it.
+// A Spec describes a strategy. The help, configuration, completion and documentation are made from
+// it.
 type Spec struct {
 	Name      string
-	Summary   string // what it does, in a line
+	Summary   string // one line
 	Source    string // the publication that it implements
 	Func      Func
 	Defaults  string // its thresholds, with the settings that change them
-	UsualCost string // its steps, mostly beside those of static
+	UsualCost string // its steps, mostly relative to static
 }
 
-// specs are the strategies, the default first.
+// specs lists the strategies, the default first.
 var specs = []Spec{
 	autoSpec, staticSpec, advancedSpec, correctiveSpec, selfSpec, cragSpec, adaptiveSpec, fusionSpec, judgeSpec, reflectSpec, reactSpec,
 	multihopSpec, graphSpec, agentSpec, managedSpec,
@@ -35,7 +36,7 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the strategy with a name; the empty name is the default. An unknown name is
+// Lookup returns the named strategy; the empty name is the default. An unknown name is
 // assay.ErrInvalid.
 func Lookup(name string) (Spec, error) {
 	for _, s := range specs {

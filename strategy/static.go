@@ -19,8 +19,8 @@ var staticSpec = Spec{
 	UsualCost: "search, grade, generate, verify, grade the answer",
 }
 
-// Static retrieves once, generates and verifies. It grades what it found, so that weak context
-// never passes silently into an answer.
+// Static retrieves once, generates and verifies. It grades the hits, so that weak context never
+// passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
@@ -31,12 +31,12 @@ func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// lookOnce searches for the question itself, once, narrowed by filter.
+// lookOnce makes one search for a question, narrowed by filter, and grades the hits.
 func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter assay.Filter) (finding, error) {
 	return e.lookFor(ctx, s, assay.Query{Text: question, Filter: filter})
 }
 
-// lookFor makes one search and grades what it brings.
+// lookFor makes one search and grades the hits.
 func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (finding, error) {
 	f := finding{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
 	_, err := f.find(ctx, s, e, q)

@@ -2,8 +2,8 @@ package strategy
 
 import "github.com/assay-rag/assay/internal/analysis"
 
-// stemsOf returns the stems that texts hold, in their language and in English, which is
-// also the language of texts whose own is not known.
+// stemsOf returns the stems in texts, both for their language and for English. English is also used
+// for texts of unknown language.
 func stemsOf(language string, texts ...string) map[string]bool {
 	held := map[string]bool{}
 	for _, text := range texts {

@@ -26,8 +26,8 @@ import (
 // invalid.
 type Func func(ctx context.Context, s run.Scope, env Env) (Result, error)
 
-// plan asks the planner. A planner that fails leaves the question whole, and the
-// plan says so, as do the notes.
+// plan asks the planner. If the planner fails, the plan is the question itself, and the plan and
+// the notes record the failure.
 func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan, Model: e.Roles.Models[role.PlannerRole]}
 	p, err := run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
@@ -55,9 +55,9 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	return p, said, err
 }
 
-// withoutRepeats returns sub-questions without those that ask the same as an earlier one, with
-// the same filter. What needs a repeated one needs the first. Sub-questions that name others by
-// number stay as they are.
+// withoutRepeats drops sub-questions that repeat an earlier one with the same filter, and redirects
+// references to them to the earlier one. Sub-questions that name others by number are returned
+// unchanged.
 func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
 	if slices.ContainsFunc(subs, slotted) {
 		return subs
@@ -83,7 +83,7 @@ func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
 	return out
 }
 
-// unplanned says why a plan is none; empty: it is one.
+// unplanned returns why a plan is unusable, or "".
 func unplanned(p role.Plan) string {
 	if len(p.SubQuestions) == 0 {
 		return "it planned nothing"
@@ -99,24 +99,22 @@ func unplanned(p role.Plan) string {
 	return ""
 }
 
-// maxQuery is the length of the longest query, in bytes, that a role can have
-// searched.
+// maxQuery is the maximum length, in bytes, of a query from a role.
 const maxQuery = 8 << 10
 
-// searchInput is what a search step records: the query and whose eyes it is
+// searchInput is the recorded input of a search step: the query and the access rights it is
 // searched with.
 type searchInput struct {
 	Query  assay.Query  `json:"query"`
 	Access assay.Access `json:"access"`
 }
 
-// search makes one search, or where the question spans several collections one in each,
-// whose results it merges. Its filter narrows the caller's own, and so do its
-// collections, where it names some; a limit of 0 is that of the candidates.
+// search makes one search. If the question spans several collections, it searches each of them and
+// merges the results. The filter and the collections of q narrow the caller's own. A limit of 0
+// means Limits.Candidates.
 //
-// Searching ends at three quarters of the run's wall time, so that what was
-// found by then can still be written and verified: a search that starts or is
-// still going on later is assay.ErrDeadline.
+// Searching ends at three quarters of the run's wall time, so that time is left to write and
+// verify. A search that starts or is still running later fails with assay.ErrDeadline.
 func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assay.Results, err error) {
 	itself := q.Text == e.Question && q.Filter.IsZero() && len(q.Collections) == 0
 	if each := e.spans(q); len(each) > 1 {
@@ -138,7 +136,7 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}
-	q.Limit = max(q.Limit, e.Limits.Passages) // else a search for few would hand on fewer than are asked for
+	q.Limit = max(q.Limit, e.Limits.Passages) // a search for few hits must return enough passages
 	if q.VectorWeight == 0 {
 		q.VectorWeight = e.Limits.VectorWeight
 	}
@@ -155,8 +153,8 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 	})
 }
 
-// within returns the collections to search of those named: they narrow the caller's,
-// and where none of them is one of those it is the caller's that are searched.
+// within returns those of the named collections that the caller allows. If there are none, it
+// returns all of the caller's.
 func (e Env) within(named []string) []string {
 	if len(e.Collections) == 0 {
 		return named
@@ -168,13 +166,13 @@ func (e Env) within(named []string) []string {
 	return both
 }
 
-// leftFor returns what a search in s may spend on encoders and rerankers that are
-// services: what is left. It can do without them.
+// leftFor returns the remaining budget of s for remote encoders and rerankers. In the result, -1
+// means no budget and 0 means no limit. A search works without these services.
 func leftFor(s run.Scope) assay.Usage {
 	of := func(one assay.Usage) int {
 		switch n := s.Affords(one); n {
 		case 0:
-			return -1 // nothing
+			return -1 // no budget
 		case math.MaxInt:
 			return 0 // no limit
 		default:
@@ -186,8 +184,7 @@ func leftFor(s run.Scope) assay.Usage {
 	}
 }
 
-// grade asks the grader. A grader that fails has not found the evidence
-// sufficient.
+// grade asks the grader. If the grader fails, the evidence is insufficient.
 func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, error) {
 	in := role.GradeInput{
 		Question: f.question,
@@ -199,7 +196,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 	if !e.steps || len(f.serves) == 0 {
 		in.Held = e.Limits.Held
 		if e.steps && f.question != e.Question {
-			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is a further search for what was asked
+			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is another search for the question
 		}
 	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}
@@ -216,19 +213,18 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 	})
 }
 
-// caller returns the caller for one role's job, which is the group whose scope is s and
-// which may take that share of the time that the run has left.
+// caller returns the caller for the job of one role. The job is the group whose scope is s, and it
+// may take the given share of the run's remaining time.
 func (e Env) caller(s run.Scope, share float64) role.Caller {
 	return &caller{scope: s, stream: e.Stream, share: share}
 }
 
-// stopOf returns why the run has to stop searching, when err says that it ran
-// out of something, else "".
+// stopOf returns why the run must stop searching if err reports an exhausted budget, otherwise "".
 func stopOf(err error) assay.Stop {
 	if stop, ok := run.StopReason(err); ok {
 		return stop
 	}
-	if errors.Is(err, assay.ErrBudget) { // a role's own, which does not say of what
+	if errors.Is(err, assay.ErrBudget) { // a role's own error, which does not name the budget
 		return assay.StopCallBudget
 	}
 	return ""

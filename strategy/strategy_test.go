@@ -19,21 +19,21 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A library is a few documents of one chunk each: it retrieves by a table from
-// words of the query to documents, and reads what it holds.
+// A library holds a few documents of one chunk each. It retrieves by the words of the query and
+// reads its own documents.
 type library struct {
 	documents []assay.Document
-	relevance map[string]float64   // by URI; 0.9 where there is none
+	relevance map[string]float64   // by URI; default 0.9
 	err       error                // of Retrieve
 	readErr   error                // of ACL
 	last      map[string]assay.ACL // of deleted documents, by ID
-	kept      []assay.Document     // versions that were replaced or deleted since they were found
+	kept      []assay.Document     // versions that were replaced or deleted after they were found
 
-	onSearch func() // called by each search; nil: nothing is
+	onSearch func() // called by each search; may be nil
 
 	mu       sync.Mutex
 	searches []string
-	limits   []int // of the searches
+	limits   []int // limits of the searches
 }
 
 func newLibrary(texts ...string) *library {
@@ -48,7 +48,7 @@ func newLibrary(texts ...string) *library {
 	return l
 }
 
-// all returns the documents, which a test may add to while a run searches.
+// all returns the documents. A test may add some while a run searches.
 func (l *library) all() []assay.Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *library) Version(_ context.Context, id, version string) (assay.Document
 	return assay.Document{}, assay.ErrNotFound
 }
 
-// roles for tests: functions that say what they do.
+// Roles made of functions, for tests.
 type (
 	grader    func(role.GradeInput) (role.Grade, error)
 	generator func(role.GenerateInput) (role.Draft, error)
@@ -133,8 +133,8 @@ func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage
 	return f(claim, cited)
 }
 
-// covering grades by the words that passages cover alone: the passages of these tests have no
-// scores to go by.
+// covering grades only by the words that passages cover, since the passages of these tests have no
+// scores.
 type covering struct{ local.Grader }
 
 func (g covering) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
@@ -173,7 +173,7 @@ func ask(t *testing.T, f strategy.Func, e strategy.Env, budget assay.Budget) ass
 	return a.Answer
 }
 
-// check holds an answer to what every answer promises.
+// check checks the invariants of every answer.
 func check(t *testing.T, e strategy.Env, a assay.Answer) {
 	t.Helper()
 	if a.Status == "" || a.Stop == "" || a.Justification == "" || a.Text == "" {
@@ -203,7 +203,7 @@ const shutdown = "Shutdown gracefully shuts down\nthe server. It first closes al
 func TestAnswered(t *testing.T) {
 	for _, name := range strategy.Names() {
 		if name == "managed" {
-			continue // looks nothing up itself
+			continue // it does not search
 		}
 		spec, err := strategy.Lookup(name)
 		if err != nil {
@@ -250,7 +250,8 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// Roles that fail or lie: nothing unsupported is shown, nothing hangs.
+// TestHostileRoles checks that roles that fail or lie cannot show an unsupported claim or make the
+// run hang.
 func TestHostileRoles(t *testing.T) {
 	const question = "What does Shutdown do to open listeners?"
 	broken := errors.New("broken")
@@ -297,7 +298,7 @@ func TestHostileRoles(t *testing.T) {
 		{"generator fails", func(r *strategy.Roles) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, broken })
 		}, assay.Incomplete},
-		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Answered}, // by the source that says it
+		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Answered}, // repaired
 		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.Answered},
 		{"generator invents facts", func(r *strategy.Roles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.Incomplete},
 		{"generator mixes", func(r *strategy.Roles) {
@@ -435,7 +436,7 @@ func TestUnknownStrategy(t *testing.T) {
 	}
 }
 
-// stemOf returns the stem that a word's term has.
+// stemOf returns the stem of a word.
 func (l *library) stemOf(word string) string {
 	if tokens := analysis.Tokens(word, ""); len(tokens) > 0 {
 		return tokens[0].Term
@@ -443,7 +444,7 @@ func (l *library) stemOf(word string) string {
 	return strings.ToLower(word)
 }
 
-// noteTexts are the texts of notes.
+// noteTexts returns the texts of notes.
 func noteTexts(notes []assay.Note) []string {
 	var texts []string
 	for _, n := range notes {
@@ -452,7 +453,7 @@ func noteTexts(notes []assay.Note) []string {
 	return texts
 }
 
-// gapTexts are the texts of gaps.
+// gapTexts returns the texts of gaps.
 func gapTexts(gaps []assay.Gap) []string {
 	texts := []string{}
 	for _, g := range gaps {
@@ -461,7 +462,7 @@ func gapTexts(gaps []assay.Gap) []string {
 	return texts
 }
 
-// TestRepeatedSubQuestions checks that a sub-question that a plan repeats is searched once.
+// TestRepeatedSubQuestions checks that a sub-question repeated by a plan is searched once.
 func TestRepeatedSubQuestions(t *testing.T) {
 	for _, spec := range strategy.Specs() {
 		if spec.Name != "corrective" && spec.Name != "reflect" && spec.Name != "multihop" {
@@ -488,8 +489,8 @@ func TestRepeatedSubQuestions(t *testing.T) {
 	}
 }
 
-// TestTimeOfSubQuestion checks that the search for a sub-question ends after its own time, and
-// that what was found by then is graded without a model and answered from.
+// TestTimeOfSubQuestion checks that the search for a sub-question ends after its own time, and that
+// its hits are then graded without a model and used for the answer.
 func TestTimeOfSubQuestion(t *testing.T) {
 	for _, tt := range []struct {
 		seconds, grades int

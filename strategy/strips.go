@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// excerpt returns the bytes [start, end) of a hit as one.
+// excerpt returns the bytes [start, end) of a hit's text as a hit.
 func excerpt(h assay.Hit, start, end int) assay.Hit {
 	x := h
 	c := &x.Chunk

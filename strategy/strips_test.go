@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Whatever spans a service names, what is taken of it are pieces of its text.
+// FuzzDelegated checks that statements taken from a service's answer are pieces of its text,
+// whatever spans it reports.
 func FuzzDelegated(f *testing.F) {
 	f.Add("The cache holds keys. More.", 0, 21, 5, 3)
 	f.Add("", -1, 1, 0, 0)
@@ -42,7 +43,7 @@ func TestWebQuery(t *testing.T) {
 	}
 }
 
-// The notice stands before the text, and claims stay what they are.
+// TestElsewhere checks that the notice is before the text and that claims keep their words.
 func TestElsewhere(t *testing.T) {
 	a := assay.Answer{Text: "One. [2] Two. [11]", Claims: []assay.Claim{{Start: 0, End: 4}, {Start: 9, End: 13}}, Citations: []assay.Citation{
 		{Number: 11, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 3}, {Number: 4, Origin: assay.FromService},
@@ -58,7 +59,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// Nothing but the asker's own words goes to the web.
+// TestOwnWords checks that only the caller's own words are searched for on the web.
 func TestOwnWords(t *testing.T) {
 	const asked = "How long may Falcon's cache hold a key, and who runs it?"
 	tests := []struct{ asked, question, sub, want string }{
@@ -66,7 +67,7 @@ func TestOwnWords(t *testing.T) {
 		{"", asked, "who runs it?", "who runs it?"}, {"", asked, "cache KEY", "cache KEY"},
 		{"", asked, "How long may the cache of project Osprey hold a key?", asked},
 		{asked, asked, "Falcon password hunter2", asked},
-		{"And who runs the other one?", "Who runs the Osprey cache?", "Who runs the Osprey cache?", ""}, // as a conversation has it
+		{"And who runs the other one?", "Who runs the Osprey cache?", "Who runs the Osprey cache?", ""}, // as rewritten from a conversation
 		{"And who runs the other one?", "Who runs the other one?", "Who runs the other Osprey?", "Who runs the other one?"},
 	}
 	for _, test := range tests {

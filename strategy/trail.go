@@ -13,18 +13,16 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A trail is what was searched for a question, the oldest first, and what each search
-// brought: what a querier goes by.
+// A trail lists the searches made for a question, oldest first, and the results of each. It is the
+// querier's input.
 type trail []role.Asked
 
-// findOn makes one search for f and takes it up in the trail. It returns how many of the
-// hits are new.
+// findOn makes one search for f and appends it to the trail. It returns the number of new hits.
 //
-// What follows on the first search is searched beside f's question, so that the relevance
-// of what it brings is that to the question: how well a passage fits a query that was
-// made up on the way says nothing of whether it helps. Searched by themselves, such queries
-// had judge and reflect say something to two more of the 36 foreign questions of
-// eval/testdata than static does.
+// Later queries are searched as rewrites of f's question, so that the relevance of a hit is its
+// relevance to the question: how well a passage fits a query that was derived on the way does not
+// show whether it helps. When such queries were searched by themselves, judge and reflect answered
+// two more of the 36 foreign questions of eval/testdata than static does.
 func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, query string, t *trail) (fresh int, err error) {
 	q := assay.Query{Text: query, Filter: f.filter}
 	if len(*t) > 0 {
@@ -60,21 +58,21 @@ type drought int
 // leastFresh is the share of the hits of a search that must be new for progress.
 const leastFresh = 0.1
 
-// after notes a search with so many hits, of which so many are new.
+// after records a search with the given numbers of new hits and of all hits.
 func (d *drought) after(fresh, hits int) {
 	if *d++; float64(fresh) > leastFresh*float64(hits) {
 		*d = 0
 	}
 }
 
-// ends reports whether to stop searching: there was no progress twice in a row.
+// ends reports whether to stop searching because two searches in a row made no progress.
 func (d drought) ends() bool { return d >= 2 }
 
-// maxBrought is how many hits of a search a querier is told of, the best first.
+// maxBrought is the number of hits per search that a querier sees, the best first.
 const maxBrought = 3
 
-// telling returns a hit's title and the sentence of it that shares most words of content
-// with a question, on one line.
+// telling returns, on one line, a hit's title and its sentence that shares the most content words
+// with the question.
 func telling(question string, h assay.Hit) string {
 	const maxBytes = 240
 	asked := map[string]bool{}
@@ -100,8 +98,8 @@ func telling(question string, h assay.Hit) string {
 	return line
 }
 
-// next asks the querier what to search next for a question. Where there is nothing, stop
-// says why: nothing better is known, or it was searched for f already.
+// next asks the querier for the next query. If there is none, stop is the reason: the querier knows
+// no better query, or it repeated one of the trail.
 func (e Env) next(ctx context.Context, s run.Scope, question string, f *finding, t trail, gaps []string) (query string, stop assay.Stop, err error) {
 	in := role.QueryInput{Question: question, History: t, Gaps: gaps}
 	out, err := hand(ctx, s, e, job[role.QueryInput, role.NextQuery]{

@@ -15,49 +15,47 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Web is the open web as a strategy reaches it. What is asked of it leaves the machine:
-// it is the words of the question, and nothing of any document. It is safe for
-// concurrent use.
+// Web searches the open web. Queries leave the machine, so they contain only words of the question
+// and none of a document. It is safe for concurrent use.
 type Web interface {
-	// Name says who is asked: "searxng".
+	// Name returns the name of the search service, such as "searxng".
 	Name() string
 
-	// Price is what one search may cost at most, in millionths of the configured currency;
-	// 0: nothing, or nobody knows.
+	// Price returns the maximum price of one search, in millionths of the configured currency. 0
+	// means free or unknown.
 	Price() int64
 
-	// Search returns up to n results, best first. The error is assay.ErrUnavailable
-	// where the service failed.
+	// Search returns up to n results, best first. It returns assay.ErrUnavailable if the service
+	// failed.
 	Search(ctx context.Context, query string, n int) ([]assay.WebResult, error)
 
-	// Page fetches a page and returns what it says, cut into passages, in their order.
-	// An address that must not be asked is assay.ErrInvalid, a page that cannot be read
-	// assay.ErrUnavailable.
+	// Page fetches a page and returns its text as passages, in order. It returns assay.ErrInvalid
+	// for an address that must not be fetched, and assay.ErrUnavailable for a page that cannot be
+	// read.
 	Page(ctx context.Context, url string) ([]assay.Passage, error)
 }
 
-// pagePassages is how many passages of one page become hits.
+// pagePassages is the number of passages of one page that become hits.
 const pagePassages = 2
 
-// webInput is what a search of the web records.
+// webInput is the recorded input of a web search.
 type webInput struct {
 	Query string `json:"query"`
 	Limit int    `json:"limit"`
 }
 
-// pageAsked is what the reading of a page records: which one, and what is looked for
-// in it.
+// pageAsked is the recorded input of the reading of a page: its address and the terms that select
+// its passages.
 type pageAsked struct {
 	URL   string       `json:"url"`
 	Terms []assay.Term `json:"terms"`
 }
 
-// fromWeb looks a finding up on the web: one search, of which it reads the pages. What
-// they say is added to the finding, marked as what it is. Where the web is off, or does
-// not answer, the finding's notes say so, and nothing is added.
+// fromWeb makes one web search for a finding, reads the result pages and adds their passages to the
+// finding, marked as from the web. If the web is off or not available, it adds a note and no hits.
 //
-// The run's filter and collections say nothing of the web. The error is that the run
-// cannot go on.
+// The run's filter and collections do not apply to the web. An error means that the run cannot go
+// on.
 func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	if e.Web == nil {
 		f.notes.say(assay.NoteElsewhere, "the web was not searched: "+cmp.Or(e.NoWeb, "it is off"))
@@ -104,8 +102,8 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	return nil
 }
 
-// lastRung looks on the web for what the sub-questions lack after all else was tried,
-// where the question may go there.
+// lastRung searches the web for sub-questions that are still insufficient, if the question may be
+// searched for there.
 func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
 	if e.Web == nil {
 		return nil
@@ -132,7 +130,7 @@ func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
 	return nil
 }
 
-// searchWeb makes one search of the web.
+// searchWeb makes one web search.
 func (e Env) searchWeb(ctx context.Context, s run.Scope, query string) ([]assay.WebResult, error) {
 	price := assay.Usage{CostMicros: e.Web.Price()}
 	step := run.Step{Name: "web", Kind: assay.StepWeb, Model: e.Web.Name(), Reserve: price}
@@ -143,15 +141,14 @@ func (e Env) searchWeb(ctx context.Context, s run.Scope, query string) ([]assay.
 	})
 }
 
-// A webPage is what was read of one: the passages that say most of what is looked for.
+// A webPage holds the passages of a page with the most weight of the terms.
 type webPage struct {
 	Hits    []assay.Hit `json:"hits"`
 	failed  string      // why it was not read; empty: it was
-	refused bool        // it must not be read, nor counts what a search shows of it
+	refused bool        // it must not be read, and its snippet does not count either
 }
 
-// readPages reads the pages of results, side by side. One that cannot be read stands
-// for none.
+// readPages reads the pages of results in parallel. A page that cannot be read has no hits.
 func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResult, f *finding) ([]webPage, error) {
 	pages := make([]webPage, len(results))
 	err := s.Parallel(ctx, "page", len(results), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
@@ -172,10 +169,9 @@ func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResu
 	return pages, err
 }
 
-// webHits returns what the pages say, and what the search shows of those that could not
-// be read, each page's best passage first. All have the same score. Nobody has calibrated
-// what the web brings: the relevance of a hit is that score for one that has all that is
-// looked for, and less for one that has less, by weight.
+// webHits returns the passages of the pages, and the snippets of pages that could not be read, each
+// page's best first. All have the same score. Relevance on the web is not calibrated: a hit's
+// relevance is that score times the share of the terms it contains, by weight.
 func (f *finding) webHits(results []assay.WebResult, pages []webPage, score float64) []assay.Hit {
 	var first, more []assay.Hit
 	for i, page := range pages {
@@ -200,7 +196,7 @@ func (f *finding) webHits(results []assay.WebResult, pages []webPage, score floa
 	return append(first, more...)
 }
 
-// snippetOf returns what a search shows of a page, as a hit; none where it shows nothing.
+// snippetOf returns the snippet of a search result as a hit, or nil if it is empty.
 func snippetOf(r assay.WebResult) []assay.Hit {
 	text := visible.Line(r.Snippet)
 	if text == "" {
@@ -214,9 +210,8 @@ func snippetOf(r assay.WebResult) []assay.Hit {
 	}}
 }
 
-// best returns the passages of a page that say most of what is looked for, as hits: by
-// the weight of the terms that they hold, then as they stand. Those that hold none are
-// left out.
+// best returns the passages of a page with the highest weight of contained terms, as hits. Ties
+// keep the order of the page, and passages without any term are left out.
 func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
 	type weighed struct {
 		assay.Passage
@@ -238,8 +233,8 @@ func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
 	return hits
 }
 
-// share is how much of the terms that mean something, by weight, a hit has, in its title
-// and headings as well, in [0, 1].
+// share returns the share of the weight of the content terms, in [0, 1], that a hit contains in its
+// title, headings or text.
 func share(h assay.Hit, terms []assay.Term) float64 {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return surface.Function(strings.ToLower(t.Text)) })
 	all := 0.0
@@ -252,7 +247,7 @@ func share(h assay.Hit, terms []assay.Term) float64 {
 	return min(1, weightIn(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language, terms)/all)
 }
 
-// weightIn is the weight of the terms that a text in a language holds.
+// weightIn returns the weight of the terms that a text contains.
 func weightIn(text, language string, terms []assay.Term) float64 {
 	held := stemsOf(language, text)
 	sum := 0.0
@@ -268,8 +263,8 @@ func holds(held map[string]bool, t assay.Term) bool {
 	return held[t.Stem] || slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] })
 }
 
-// known returns the terms of a search of the documents with what hits from elsewhere
-// hold: a word that no document has, and these do, is not unknown.
+// known returns the terms with their counts increased by the hits from elsewhere, so that a word
+// that no document has but these hits do is not unknown.
 func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	terms = slices.Clone(terms)
 	for _, h := range hits {
@@ -283,10 +278,10 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	return terms
 }
 
-// ownWords returns what may be asked of the web for a sub-question: that, or else the
-// question that it is of, made of words that whoever asks has written. What a role has put
-// in, also to make one question of a conversation, may be from a document, and documents
-// do not leave. ok is false where neither is.
+// ownWords returns a web query for a sub-question: the sub-question, or else the whole question, if
+// it has only words that the caller wrote. Words added by a role, also when a follow-up is
+// rewritten, may be from a document, and document text must not leave the machine. Ok is false if
+// neither qualifies.
 func (e Env) ownWords(sub string) (query string, ok bool) {
 	own := map[string]bool{}
 	for _, w := range surface.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
@@ -301,7 +296,7 @@ func (e Env) ownWords(sub string) (query string, ok bool) {
 	return "", false
 }
 
-// What a search of the web takes: services refuse longer queries.
+// Limits of a web query; services refuse longer ones.
 //
 // Source: Brave, "Web Search", q: at most 400 characters and 50 words.
 const (
@@ -309,8 +304,8 @@ const (
 	maxWebRunes = 400
 )
 
-// webQuery returns a question as the web is asked it. Of one that is too long only the
-// first words that mean something are left.
+// webQuery returns a question as a web query. If the question is too long, webQuery keeps only the
+// first content words and reports cut.
 func webQuery(question string) (query string, cut bool) {
 	question = visible.Line(question)
 	words := strings.Fields(question)
@@ -329,12 +324,12 @@ func webQuery(question string) (query string, cut bool) {
 	return strings.Join(kept, " "), true
 }
 
-// isFailure reports whether err is of what was asked, and not of the run.
+// isFailure reports whether err is a failure of the service or page rather than of the run.
 func isFailure(err error) bool {
 	return errors.Is(err, assay.ErrUnavailable) || errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrNotFound)
 }
 
-// failureOf is the text of a step's error, without the step and the kind.
+// failureOf returns the text of a step's error without the step and the kind.
 func failureOf(err error) string {
 	text := err.Error()
 	if rest, ok := strings.CutPrefix(text, "step "); ok {
@@ -348,8 +343,8 @@ func failureOf(err error) string {
 	return text
 }
 
-// elsewhere says which of an answer's citations are not from the documents, before its
-// text, where nobody can miss it. The claims move along.
+// elsewhere puts a notice before an answer's text that lists the citations which are not from the
+// documents, and shifts the claims accordingly.
 func elsewhere(a *assay.Answer) {
 	var notices []string
 	for _, from := range []struct {
