@@ -198,10 +198,26 @@ def tiny(folder):
           weights, parity(model, encoder, CASES, 20))
 
 
+def averaged(checkpoints):
+    """The weighted mean of the weights of checkpoints, each "FILE" or "FILE:WEIGHT".
+
+    Checkpoints of one training run, each at the end of a falling rate, are better together than the last of them.
+    Source: Wortsman et al., "Model soups", ICML 2022.
+    """
+    total, mean = 0.0, {}
+    for name in checkpoints:
+        path, _, weight = name.partition(":")
+        weight = float(weight or 1)
+        total += weight
+        for k, v in torch.load(path, map_location="cpu")["model"].items():
+            mean[k] = mean.get(k, 0) + weight * v.float()
+    return {k: v / total for k, v in mean.items()}
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--tiny", default="")
-    p.add_argument("--checkpoint")
+    p.add_argument("--checkpoint", nargs="+", metavar="FILE[:WEIGHT]", help="several are averaged, by their weights")
     p.add_argument("--groups", help="the folder of the training run")
     p.add_argument("--encoder", help="gte-small, in Hugging Face's layout")
     p.add_argument("--texts", nargs="*", default=[], help="Markdown files for parity cases")
@@ -217,7 +233,7 @@ def main():
         config = json.load(f)
     config["num_hidden_layers"] = LAYERS
     model = Reader(config).eval()
-    model.load_state_dict(torch.load(args.checkpoint)["model"])
+    model.load_state_dict(averaged(args.checkpoint))
     dequantise_(model)
     settings = {"encoder": "gte-small-int8", "layers": LAYERS, "max_tokens": 256, **calibrate(model, held)}
     print(settings)
