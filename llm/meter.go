@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/assay-rag/assay"
@@ -21,7 +22,7 @@ type Meter struct {
 
 	mu    sync.Mutex
 	spent assay.Usage
-	held  []assay.Usage // reservations for calls that are not reported yet
+	held  reservations
 }
 
 // NewMeter returns a meter that allows usage up to limit. A field of limit that is zero sets no
@@ -48,10 +49,7 @@ func (m *Meter) hold(u assay.Usage) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	after := m.spent.Add(u)
-	for _, other := range m.held {
-		after = after.Add(other)
-	}
+	after := m.spent.Add(u).Add(m.held.sum())
 	for _, d := range []struct {
 		what        string
 		after, most int64
@@ -64,8 +62,43 @@ func (m *Meter) hold(u assay.Usage) error {
 			return fmt.Errorf("another call does not fit into what is left of the %s: %w", d.what, assay.ErrBudget)
 		}
 	}
-	m.held = append(m.held, u)
+	m.held.add(u)
 	return nil
+}
+
+// reservations are for calls that are not reported yet, by dimension.
+type reservations struct {
+	calls, input, output, cost []int64
+}
+
+func (r *reservations) each() []*[]int64 { return []*[]int64{&r.calls, &r.input, &r.output, &r.cost} }
+
+func (r *reservations) add(u assay.Usage) {
+	for i, n := range []int64{int64(u.Calls), int64(u.InputTokens), int64(u.OutputTokens), u.CostMicros} {
+		list := r.each()[i]
+		*list = append(*list, n)
+	}
+}
+
+func (r *reservations) sum() assay.Usage {
+	var sums [4]int64
+	for i, list := range r.each() {
+		for _, n := range *list {
+			sums[i] += n
+		}
+	}
+	return assay.Usage{Calls: int(sums[0]), InputTokens: int(sums[1]), OutputTokens: int(sums[2]), CostMicros: sums[3]}
+}
+
+// release drops the smallest reservation of each dimension. A report does not name the call that
+// it is of, so no room may become free that another call still holds.
+func (r *reservations) release() {
+	for _, list := range r.each() {
+		if len(*list) > 0 {
+			at := slices.Index(*list, slices.Min(*list))
+			*list = slices.Delete(*list, at, at+1)
+		}
+	}
 }
 
 type meterKey struct{}
@@ -112,7 +145,5 @@ func Report(ctx context.Context, u assay.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent = m.spent.Add(u)
-	if len(m.held) > 0 {
-		m.held = m.held[1:]
-	}
+	m.held.release()
 }

@@ -98,3 +98,22 @@ func TestMeterOfManyCalls(t *testing.T) {
 		t.Errorf("Spent() = %+v", got)
 	}
 }
+
+// TestMeterHoldsTheLargestCall checks that the report of a small call does not free the room that a
+// large one holds that is still under way.
+func TestMeterHoldsTheLargestCall(t *testing.T) {
+	ctx := llm.WithMeter(t.Context(), llm.NewMeter(assay.Usage{InputTokens: 120}))
+	large, small := assay.Usage{Calls: 1, InputTokens: 100}, assay.Usage{Calls: 1, InputTokens: 10}
+	for _, u := range []assay.Usage{large, small} {
+		if err := llm.Room(ctx, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	llm.Report(ctx, small)
+	if err := llm.Room(ctx, assay.Usage{InputTokens: 20}); !errors.Is(err, assay.ErrBudget) {
+		t.Errorf("room for 20 tokens beside 10 spent and 100 held, of 120: %v", err)
+	}
+	if err := llm.Room(ctx, assay.Usage{InputTokens: 10}); err != nil {
+		t.Errorf("no room for the 10 tokens that are left: %v", err)
+	}
+}
