@@ -19,7 +19,7 @@ var reactSpec = Spec{
 	Source: "Yao et al., \"ReAct: Synergizing Reasoning and Acting in Language Models\", 2022; typed tools, repeated " +
 		"calls as an end and the compressed scratchpad are assay's",
 	Func:     React,
-	Defaults: "8 steps (react.steps), compressed after 3 (react.compress); 3 malformed calls (react.invalid)",
+	Defaults: "8 steps (react.steps), compressed after 3 (react.compress); 3 malformed calls in a row end it (react.invalid)",
 	UsualCost: "an act, a call and what the call does more than static with each step; three model calls are reserved " +
 		"for grading, writing and verifying",
 }
@@ -115,9 +115,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 		refused := "it was not made"
 		switch {
 		case err != nil:
-			if a.mistaken() {
-				return false, nil
-			}
+			a.mistaken()
 			refused = err.Error()
 		case a.made[call.Key()]:
 			circular, refused = true, "this call was made before"
@@ -137,7 +135,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 	case a.dry.ends():
 		a.found.stop = assay.StopNoProgress
 	default:
-		return a.mistakes <= a.env.Settings.React.Invalid, nil
+		return !a.lost(), nil
 	}
 	return false, nil
 }
@@ -152,17 +150,17 @@ func useOf(c llm.ToolCall, obs tool.Observation) role.ToolUse {
 	return role.ToolUse{Call: c, Brought: obs.Text, Short: obs.Brief, Failed: obs.Failed}
 }
 
-// mistaken counts an invalid call and reports whether the limit is exceeded.
-func (a *acting) mistaken() bool {
-	a.mistakes++
-	most := a.env.Settings.React.Invalid
-	if a.mistakes <= most {
-		return false
+// mistaken counts an invalid call. Too many in a row end the search.
+func (a *acting) mistaken() {
+	if a.mistakes++; a.mistakes != a.env.Settings.React.Invalid {
+		return
 	}
 	a.found.stop = assay.StopNoProgress
-	a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: it called tools that there are not, or with arguments that they do not take, more than %d times; its search ended there", most))
-	return true
+	a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row were of tools that do not exist, or with arguments that they do not take; its search ended there", a.mistakes))
 }
+
+// lost reports whether the actor made too many invalid calls in a row.
+func (a *acting) lost() bool { return a.mistakes >= a.env.Settings.React.Invalid }
 
 // decide asks the actor for its next action.
 func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
@@ -233,6 +231,9 @@ func (a *acting) overFloor() int {
 func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	obs := a.session.Show(c, out)
 	f := &a.found
+	if !out.Invalid && !a.lost() {
+		a.mistakes = 0
+	}
 	switch {
 	case out.Invalid:
 		a.mistaken()

@@ -142,6 +142,7 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 	if limit == 0 {
 		limit = e.Limits.Candidates
 	}
+	limit = max(limit, e.Limits.Passages)
 	merged.Hits = inTurns(lists)
 	merged.Hits = merged.Hits[:min(len(merged.Hits), limit)]
 	merged.Notes, merged.Index = said.list(), said.index
