@@ -227,7 +227,7 @@ func (m measure) moreAt(words wordList, i int) (value float64, next int) {
 func unitAndAHalfAt(words wordList, i int) (q quantity, next int, ok bool) {
 	m, isUnit := measures[words.lower(i+1)]
 	isArticle := words.lower(i) == "a" || words.lower(i) == "an"
-	if !isUnit || !isArticle || words.lower(i+2) != "and" || words.lower(i+4) != "half" {
+	if !isUnit || !isArticle || !words.andAHalf(i+2) {
 		return q, i + 1, false
 	}
 	return quantity{value: 1.5, unit: m, text: words[i+1].raw + " and a half"}, i + 5, true
