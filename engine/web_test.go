@@ -103,7 +103,7 @@ func TestWeb(t *testing.T) {
 		t.Errorf("searched %+v", a.Searched)
 	}
 	notes := strings.Join(noteTexts(a.Notes), "\n")
-	for _, want := range []string{"no passage of the documents scored 0.30 or more", "finder was asked to search the web", at + "/gone was not read: ", "169.254.169.254/latest/ was not read: ", "refused"} {
+	for _, want := range []string{"fewer than 2 passages of the documents scored 0.30 or more", "finder was asked to search the web", at + "/gone was not read: ", "169.254.169.254/latest/ was not read: ", "refused"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q, want %q in them", a.Notes, want)
 		}
