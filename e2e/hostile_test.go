@@ -170,10 +170,8 @@ func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 			t.Errorf("%s, want %s and what the local roles say (-local +this):\n%s", got.Status, local.Status, diff)
 		}
 	case cautious:
-		for _, name := range []string{role.PlannerRole, role.GraderRole} {
-			if !strings.Contains(notes, "the local "+name+" stood in") {
-				t.Errorf("no note says that the local %s stood in:\n%s", name, notes)
-			}
+		if !strings.Contains(notes, "the local grader stood in") { // the planner's reply may be complete
+			t.Errorf("no note says that the local grader stood in:\n%s", notes)
 		}
 		if got.Status == assay.Answered {
 			t.Errorf("answered although the generator wrote nothing:\n%s\n%q", got.Text, got.Notes)
