@@ -249,6 +249,21 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+// TestSelfUngraded checks that a draft is incomplete if the run ends before its statements are
+// graded, although the verifier supports them.
+func TestSelfUngraded(t *testing.T) {
+	roles := localRoles()
+	roles.Grader = grader(enough)
+	roles.Generator = drafts("It first closes all open listeners.")
+	roles.SupportGrader = supportGrader(func(role.DraftInput) (role.SupportGrades, error) {
+		return role.SupportGrades{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
+	})
+	a := ask(t, strategy.Self, env(newLibrary(shutdown), "What does Shutdown do to open listeners?", roles), assay.Budget{})
+	if a.Status != assay.Incomplete || a.Stop != assay.StopDeadline || len(a.Claims) != 1 || a.Review == nil || a.Review.GenerationQuality != "not_supported" {
+		t.Errorf("%s (%s) with %d claims, review %+v; want incomplete, not supported", a.Status, a.Stop, len(a.Claims), a.Review)
+	}
+}
+
 // TestSelfSifts checks that irrelevant hits are never evidence, and that partly relevant ones are
 // only if the grader accepts them.
 func TestSelfSifts(t *testing.T) {

@@ -97,7 +97,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	review := best.Review
 	best = since(best, env.base(best.Strategy, []finding{r.finding}), best.Notes)
 	best.Review, review.Iterations = review, drafts
-	if review.GenerationQuality != supported && len(best.Claims) > 0 && !r.cutShort() {
+	if review.GenerationQuality != supported && len(best.Claims) > 0 {
 		best.holdBack(nil, "the support grader calls the draft "+strings.ReplaceAll(review.GenerationQuality, "_", " "))
 	}
 	return best, nil
