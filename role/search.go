@@ -121,6 +121,17 @@ type HitScores struct {
 // CautiousScore is the score of a hit that could not be scored.
 const CautiousScore = 0.5
 
+// WholeHits returns the parts of hits that are used whole.
+func WholeHits(hits []assay.Hit) [][]Span {
+	parts := make([][]Span, len(hits))
+	for i, h := range hits {
+		if h.Text != "" {
+			parts[i] = []Span{{End: len(h.Text)}}
+		}
+	}
+	return parts
+}
+
 // A RetrievalGrader grades each hit for a question, in order. The cautious grade is
 // PartlyRelevant.
 type RetrievalGrader interface {

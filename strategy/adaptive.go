@@ -19,7 +19,8 @@ var adaptiveSpec = Spec{
 	Func: Adaptive,
 	Defaults: "simple: 3 hits (adaptive.simple); moderate: 2 rounds (adaptive.rounds) of 5 hits (adaptive.moderate); " +
 		"complex: 3 hits for each search of a sub-question (adaptive.complex)",
-	UsualCost: "a route more than static for a simple question; a moderate one costs all steps of static, a query and a grade of the answer again with each further round",
+	UsualCost: "a route more than static for a simple question; a moderate one costs all steps of static, a query and " +
+		"a grade of the answer again with each further round",
 }
 
 // Adaptive does as much work as a question needs. A simple question is searched once, for few hits.

@@ -17,7 +17,8 @@ const ahead = 0.1
 // there must be one sufficient finding, whose best hit reaches the threshold and is clearly ahead
 // of the others. There is no such hit for a question that compares things or asks for several.
 func (e Env) alone(found []finding) (hit assay.Hit, ok bool) {
-	if e.Limits.Alone == 0 || e.Limits.Passages > 0 || e.writer() == "" || len(found) != 1 || !found[0].sufficient() {
+	isSet := e.Limits.Alone > 0 && e.Limits.Passages == 0 && e.writer() != ""
+	if !isSet || len(found) != 1 || !found[0].sufficient() {
 		return assay.Hit{}, false
 	}
 	hits := found[0].accepted(len(found[0].hits))

@@ -2,14 +2,12 @@ package strategy
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -20,8 +18,8 @@ var correctiveSpec = Spec{
 	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024, for the graded loop; the escalation " +
 		"ladder and the re-drive are assay's",
 	Func: Corrective,
-	Defaults: "4 searches and 12 s for a sub-question (corrective.iterations, corrective.seconds), 6 sub-questions (corrective.parts); two searches " +
-		"in a row with 90 % of hits seen before end the loop",
+	Defaults: "4 searches and 12 s for a sub-question (corrective.iterations, corrective.seconds), 6 sub-questions " +
+		"(corrective.parts); two searches in a row with 90 % of hits seen before end the loop",
 	UsualCost: "a plan more than static, and a search and a grade for each further search",
 }
 
@@ -238,12 +236,7 @@ func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
 	if f.stop != assay.StopDeadline || f.graded == len(f.searched) {
 		return nil
 	}
-	env.Roles.Grader = local.Grader{Reader: env.Roles.Reader}
-	env.Began = maps.Clone(env.Began)
-	delete(env.Began, role.GraderRole)
-	env.Roles.Models = maps.Clone(env.Roles.Models)
-	delete(env.Roles.Models, role.GraderRole)
-	err := f.regrade(ctx, s, env)
+	err := f.regrade(ctx, s, env.gradingLocally())
 	if stopOf(err) != "" { // the whole run is out of time
 		return nil
 	}

@@ -21,7 +21,8 @@ var cragSpec = Spec{
 	Func: CRAG,
 	Defaults: "relevant from 0.7 (crag.correct), irrelevant under 0.3 (crag.incorrect); 2 hits are enough " +
 		"(crag.relevant); 5 results of the web (crag.web) with a score of 0.8 (crag.web_score)",
-	UsualCost: "a score more than static; a refinement if hits are ambiguous; a web search and one step for each page if there are too few",
+	UsualCost: "a score more than static; a refinement if hits are ambiguous; a web search and one step for each page " +
+		"if there are too few",
 }
 
 // CRAG scores each hit of one search and acts on the scores:
@@ -136,10 +137,7 @@ func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []as
 	if len(hits) == 0 {
 		return nil, nil
 	}
-	whole := make([][]role.Span, len(hits))
-	for i, h := range hits {
-		whole[i] = []role.Span{{End: len(h.Text)}}
-	}
+	whole := role.WholeHits(hits)
 	out, err := hand(ctx, s.Sub("refine", 0), e, job[scoreInput, role.Refinement]{
 		role: role.ScorerRole,
 		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.Refinement, error) {

@@ -103,9 +103,19 @@ type state struct {
 func (e Env) writer() string { return e.Began[role.GeneratorRole] }
 
 // withoutWriter returns e with a generator that is not a model.
-func (e Env) withoutWriter() Env {
-	e.Began = maps.Clone(e.Began)
-	delete(e.Began, role.GeneratorRole)
+func (e Env) withoutWriter() Env { return e.withoutModel(role.GeneratorRole) }
+
+// gradingLocally returns e with the local grader.
+func (e Env) gradingLocally() Env {
+	e.Roles.Grader = local.Grader{Reader: e.Roles.Reader}
+	return e.withoutModel(role.GraderRole)
+}
+
+// withoutModel returns e for a role that no model does.
+func (e Env) withoutModel(name string) Env {
+	e.Began, e.Roles.Models = maps.Clone(e.Began), maps.Clone(e.Roles.Models)
+	delete(e.Began, name)
+	delete(e.Roles.Models, name)
 	return e
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -95,8 +94,6 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	}
 	env.Roles.Generator = written
 	env = env.withoutWriter()
-	env.Roles.Models = maps.Clone(env.Roles.Models)
-	delete(env.Roles.Models, role.GeneratorRole)
 	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // keep all cited hits
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
 	if written.failed != "" && err == nil { // a failed service is not the same as not found

@@ -19,7 +19,8 @@ const leastResponding = 0.5
 // independent of their evidence. An answer that does not respond is not found. The grade never
 // improves a status. If the run has no room to judge the answer, it is incomplete.
 func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
-	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil || r.judged {
+	isNew := !r.judged && r.Cached == nil && r.AskBack == ""
+	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || !isNew {
 		return nil
 	}
 	r.judged = true

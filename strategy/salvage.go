@@ -2,12 +2,10 @@ package strategy
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -22,11 +20,8 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, e
 	}
 	e = e.withDefaults()
 	e = e.verifyingQuotes()
-	e = e.withoutWriter()
-	e.Roles.Grader, e.Roles.Generator = local.Grader{Reader: e.Roles.Reader}, e.Roles.Quoter
-	e.Roles.Models = maps.Clone(e.Roles.Models)
-	delete(e.Roles.Models, role.GraderRole)
-	delete(e.Roles.Models, role.GeneratorRole)
+	e = e.gradingLocally().withoutWriter()
+	e.Roles.Generator = e.Roles.Quoter
 	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time reserved for writing, which is no longer needed
 	f, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
 	if err != nil {
@@ -55,7 +50,6 @@ func (e Env) verifyingQuotes() Env {
 	if e.Roles.QuoteVerifier == nil {
 		return e
 	}
-	e.Roles.Verifier, e.Roles.Models = e.Roles.QuoteVerifier, maps.Clone(e.Roles.Models)
-	delete(e.Roles.Models, role.VerifierRole)
-	return e
+	e.Roles.Verifier = e.Roles.QuoteVerifier
+	return e.withoutModel(role.VerifierRole)
 }

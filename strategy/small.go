@@ -23,7 +23,9 @@ type writer struct {
 // question has several parts or there is advice.
 func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (writer, error) {
 	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.writer()}
-	if e.Began[SmallGenerator] == "" || e.Roles.Router == nil || len(in.Parts) != 1 || len(in.Advice) > 0 || last.from != "" {
+	hasSmall := e.Began[SmallGenerator] != "" && e.Roles.Router != nil
+	isFirstDraft := last.from == "" && len(in.Advice) == 0
+	if !hasSmall || !isFirstDraft || len(in.Parts) != 1 {
 		return large, nil
 	}
 	route, err := e.route(ctx, s, said)

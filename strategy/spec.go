@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -25,7 +26,7 @@ var specs = []Spec{
 }
 
 // Specs returns the strategies, the default first.
-func Specs() []Spec { return append([]Spec(nil), specs...) }
+func Specs() []Spec { return slices.Clone(specs) }
 
 // Names returns the names of the strategies, the default first.
 func Names() []string {

@@ -99,13 +99,10 @@ var quotesOutput = outputOf[quotesReply]("quotes")
 const refineTokens = 240
 
 // Refine implements role.Scorer. The parts are the sentences that the model quotes; a hit without a
-// quote has no parts. Quotes that are not in their passage are dropped. A hit that the model is not
-// shown or does not mention stays whole.
+// quote has no parts. A hit that the model is not shown, does not mention, or quotes words of that
+// are not in it stays whole.
 func (s Scorer) Refine(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.Refinement, error) {
-	whole := role.Refinement{Parts: make([][]role.Span, len(hits))}
-	for i, h := range hits {
-		whole.Parts[i] = []role.Span{{End: len(h.Text)}}
-	}
+	whole := role.Refinement{Parts: role.WholeHits(hits)}
 	if len(hits) == 0 {
 		return whole, nil
 	}
