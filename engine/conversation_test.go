@@ -41,7 +41,7 @@ func stepPaths(t *testing.T, e *Engine, id string) []string {
 }
 
 // TestFollows checks that a follow-up is answered with its resolved meaning, that the answer
-// reports this meaning, and that replay and resume need only what is stored.
+// has it in Understood, and that replay and resume read it from the journal.
 func TestFollows(t *testing.T) {
 	e := open(t)
 	first := asked(t, e, Request{Question: "How many days of annual leave does every employee have?"})

@@ -46,8 +46,7 @@ type IngestRequest struct {
 }
 
 // Ingest reads new and changed documents, removes those that have disappeared, and leaves the
-// rest unchanged. Questions asked meanwhile, by any process, see each document as soon as it is
-// stored.
+// others unchanged. Other processes can search each document as soon as it is stored.
 //
 // Ingest returns when the text is stored and searchable. With Wait, the vectors are made before
 // Ingest returns; otherwise they are made in the background or by Embed, and until then searches

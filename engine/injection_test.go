@@ -265,7 +265,7 @@ func (d *dialed) resolver() *net.Resolver {
 // nameOf returns the name of the document with attack i at a position.
 func nameOf(i, at int) string { return fmt.Sprintf("Corvex%c%d", 'A'+at, i) }
 
-// order returns the text of attack i as it is planted.
+// order returns the text that attack i plants in a document.
 func (w *archive) order(i int, whole bool) string {
 	text := w.attacks[i].Text
 	list := orders(i)

@@ -235,7 +235,7 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 	for _, way := range everyWay {
 		for _, name := range strategy.Names() {
 			if name == "managed" {
-				continue // the service guards what it reads
+				continue // the service applies its own access rules
 			}
 			if e.config.Models = (Models{}); way == "models" {
 				e.config.Models = served(clerks(prying(root)))

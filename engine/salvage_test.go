@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// TestSpentRunQuotes checks that a run whose budget is used up before anything is written quotes
-// what it can, reports this, and is incomplete.
+// TestSpentRunQuotes checks that a run whose budget is used up before anything is written answers
+// with quotations, notes that it does, and is incomplete.
 func TestSpentRunQuotes(t *testing.T) {
 	for calls := 1; calls <= 2; calls++ { // the budget ends after the plan, then after the grade
 		models := served(handbook.models())

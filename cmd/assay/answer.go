@@ -21,8 +21,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// writeAnswer prints an answer for people: the text and its sources with the quoted words. If
-// nothing was found, it prints what was searched and the closest passages.
+// writeAnswer prints an answer for people: the text and its sources with the quoted words. For
+// an answer without claims it prints the searches and the closest passages.
 func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	var b strings.Builder
 	if a.Understood != "" {

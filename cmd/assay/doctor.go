@@ -138,7 +138,7 @@ func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, erro
 		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest makes one, and --docs does without"}}, nil
 	}
 	c, err := a.engineConfig(ctx, dir, searching)
-	if err != nil { // checkModels reports the error; still check what is stored
+	if err != nil { // checkModels reports the error; check the stored data anyway
 		if c, err = a.engineConfig(ctx, dir, looking); err != nil {
 			return nil, err
 		}

@@ -241,7 +241,7 @@ var (
 // known is the fact that the fake knows from the handbook.
 const known = "Travel to a customer is approved by the head of the department."
 
-// play returns the reply that a prompt asks for, with heard appended to what it writes.
+// play returns a valid reply to a prompt, with heard appended to its statements.
 func play(prompt, heard string) string {
 	question := ""
 	if m := askedQuestion.FindStringSubmatch(prompt); m != nil {
