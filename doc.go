@@ -1,16 +1,30 @@
 // Package assay defines the vocabulary of the assay engine: documents, chunks, queries, hits,
 // evidence, claims, citations, answers and runs, and the metadata filter. It is plain structs
-// without I/O. All other packages use these types.
+// without I/O. All other packages use these types. Programs start with package engine, which
+// opens a data directory, ingests and asks.
 //
-// Two flows use them:
+// # A document, package by package
 //
-//	ingest   source → parse → chunk → store → index
-//	ask      question → plan → retrieve → grade → generate → verify → answer
+// Package source walks a folder and finds handbook.md with its sidecar of metadata. Package
+// parse turns its bytes into normalised text with headings, lists and tables; every offset in
+// the system is a byte offset into that text. Package internal/chunk cuts the text into chunks
+// that keep their heading path. Package internal/ingest runs these steps in parallel and writes
+// each finished [Document] with its [Chunk] values through the interfaces of package store,
+// which store/sqlite implements. Package internal/index adds the chunks to its segments, so
+// that they can be searched at once; vectors, made by an llm.Embedder, follow behind.
 //
-// A [Document] is the parsed text of one source, and a [Chunk] is a span of it. A [Retriever]
-// searches a [Query] on behalf of a [Principal], whose [Access] decides which documents are
-// visible. It returns [Results] with a [Hit] for each chunk found. A run accepts hits as numbered
-// [Evidence] and ends in an [Answer]. Each [Claim] of the answer has a [Citation] and a [Verdict].
+// # A question, package by package
 //
-// Programs start with the package engine, which opens a store, ingests and asks.
+// Package engine opens a run (package run), whose journal records every step, and hands it to a
+// strategy (package strategy), an ordinary function. A strategy asks roles (package role): the
+// planner cuts "Who approves trips, and how early?" into two sub-questions. Each role has a
+// version without a language model (internal/role/local) and one with (internal/role/prompted).
+//
+// For each sub-question the [Retriever] (package internal/retrieve) compiles the filter and the
+// [Access] of the [Principal] into a bitmap, searches words and vectors under it, fuses both
+// lists, gives each [Hit] its relevance, and lets package internal/rerank order the best. The
+// grader decides whether the hits suffice or what to search next. Accepted hits become numbered
+// [Evidence]. The generator writes a draft from it; package ground cuts the draft into [Claim]
+// values and checks each against the passages that it cites, which gives a [Verdict] and a
+// [Citation]. One function, in strategy/decide.go, then sets the status of the [Answer].
 package assay

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 )
 
 // assayName is assay's name in the tables.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 )
 
 // A childTask is a task for a separate process, so that its memory and its start can be measured

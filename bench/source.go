@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 )
 
 // A source provides a corpus, its vectors and its changes to an assay index. Document i was

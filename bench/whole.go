@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/store"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/tool"
 )
 
 // clerks returns models for all roles that fill in every form by fixed rules, immediately and

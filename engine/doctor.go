@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/store/sqlite"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/surface"
-	"github.com/assay-rag/assay/retrieve"
 )
 
 // Search returns passages, best first, without creating a run. It returns assay.ErrInvalid if a

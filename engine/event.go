@@ -12,10 +12,10 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
-	"github.com/assay-rag/assay/tool"
 )
 
 // An EventKind is the kind of an Event.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
 )
 

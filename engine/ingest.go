@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/store"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 )
 
 // TestIngestTellsOfTheIndex checks that writing the index, which can take as long as reading the

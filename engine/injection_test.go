@@ -21,11 +21,11 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
-	"github.com/assay-rag/assay/tool"
 )
 
 // An attack is an instruction to plant in a document.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/tool"
 )
 
 // jobs describes the output requested from each role. The empty role belongs to a verifier that

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/role/prompted"
+	"github.com/assay-rag/assay/internal/role/prompted"
 )
 
 // Limits on the metadata keys in a planner's prompt. The keys come from the first keyDocuments

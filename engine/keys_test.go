@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 )
 
 // TestPlansHaveFilters checks that a planner gets the metadata keys of the documents and that the

@@ -8,10 +8,10 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/role/local"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
-	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/strategy"
 )
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/strategy"
-	"github.com/assay-rag/assay/tool"
 )
 
 // hidden occurs in every document that only the board may see, and in no other.

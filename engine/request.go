@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/strategy"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/rerank"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/rerank"
-	"github.com/assay-rag/assay/retrieve"
 )
 
 // Limits for the services that a search uses. If a service fails or is too slow, the search

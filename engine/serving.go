@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/rerank"
+	"github.com/assay-rag/assay/internal/retrieve"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/rerank"
-	"github.com/assay-rag/assay/retrieve"
-	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/stats"
+	"github.com/assay-rag/assay/internal/stats"
 )
 
 // Observations returns an observation of each of the principal's runs created after since, in no

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/stats"
+	"github.com/assay-rag/assay/internal/stats"
 )
 
 // TestObservations checks the observations of the principal's runs. Runs of other principals and

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/tool"
 )
 
 // toolCaller returns a model that makes the tool calls of one entry in each reply, and then none.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 )
 
 // VectorStatus describes the encoders of a data directory and the coverage of their vectors.

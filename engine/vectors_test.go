@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/store"

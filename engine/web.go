@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/chunk"
+	"github.com/assay-rag/assay/internal/chunk"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/parse"
 	"github.com/assay-rag/assay/strategy"

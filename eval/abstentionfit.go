@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/internal/learn"
-	"github.com/assay-rag/assay/role/local"
+	"github.com/assay-rag/assay/internal/role/local"
 )
 
 // An AbstentionFit is a model of the probability that passages answer a question. For each set it

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/llm"
 )

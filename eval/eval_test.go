@@ -16,9 +16,9 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/embedded"
-	"github.com/assay-rag/assay/retrieve"
 )
 
 func TestMeasure(t *testing.T) {
@@ -267,7 +267,7 @@ func TestRelevanceModel(t *testing.T) {
 	}
 	withoutVectors := cmpopts.IgnoreFields(retrieve.RelevanceModel{}, "Vectors") // see TestTrainedModels
 	if diff := cmp.Diff(stored, cal.Model, withoutVectors, cmpopts.EquateApprox(0, 0.001)); diff != "" {
-		t.Errorf("retrieve/relevance.json is not what `assay eval calibrate` gives (-stored +fitted):\n%s", diff)
+		t.Errorf("internal/retrieve/relevance.json is not what `assay eval calibrate` gives (-stored +fitted):\n%s", diff)
 	}
 	for _, s := range cal.Sets {
 		t.Logf("left out %-18s AUC %.3f, accepted %.3f, refused %.3f, near %.3f", s.Set, s.AUC, s.Accepted, s.Refused, s.RefusedNear)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/rerank"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/rerank"
-	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/strategy"
 )
 

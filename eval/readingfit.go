@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/retrieve"
 )
 
 // A ReadingFit is the quality of the order of the best hits as a function of the weight of the

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/graph"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/graph"
+	"github.com/assay-rag/assay/internal/retrieve"
 )
 
 // A Ranking is a configuration of the search.

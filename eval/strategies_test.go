@@ -17,10 +17,10 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/rerank"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/llm/recorded"
 	"github.com/assay-rag/assay/provider/embedded"
-	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/strategy"
 )
 

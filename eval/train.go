@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/rerank"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/rerank"
+	"github.com/assay-rag/assay/internal/retrieve"
 )
 
 // A Training is what was learned from all sets, and for each set what was learned from the others.

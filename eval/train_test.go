@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/rerank"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/embedded"
-	"github.com/assay-rag/assay/rerank"
-	"github.com/assay-rag/assay/retrieve"
 )
 
 // TestTrainedModels refits the embedded models and compares them. It encodes seven sets, which
@@ -41,10 +41,10 @@ func TestTrainedModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(relevance, learned.Calibration.Model, cmpopts.EquateApprox(0, 0.01)); diff != "" {
-		t.Errorf("retrieve/relevance.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
+		t.Errorf("internal/retrieve/relevance.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
 	}
 	if diff := cmp.Diff(rerank.Default(), learned.Model); diff != "" {
-		t.Errorf("rerank/model.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
+		t.Errorf("internal/rerank/model.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
 	}
 }
 

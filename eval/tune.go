@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/metric"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/strategy"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 )
 
 // ahead is the lead in relevance over the next hit that a hit needs to be read alone by a

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )

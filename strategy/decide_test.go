@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 func TestOnlyDecideSetsStatus(t *testing.T) {
 	assigned := regexp.MustCompile(`\.Status\b(?:, [^=]+)? :?= |\bStatus: +assay\.`)
 	var found []string
-	for _, dir := range []string{".", "../engine", "../tool"} {
+	for _, dir := range []string{".", "../engine", "../internal/tool"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", dir, err)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 )
 
 // An Env holds the input, tools and state of a strategy.

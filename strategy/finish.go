@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )

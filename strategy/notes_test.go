@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 )
 
 func TestNotes(t *testing.T) {

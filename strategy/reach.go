@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
-	"github.com/assay-rag/assay/tool"
 )
 
 // A reach gives tools access to a run. Each of its methods is a step in the scope of the call, made

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
-	"github.com/assay-rag/assay/tool"
 )
 
 // reactSpec describes React.

@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/local"
+	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
-	"github.com/assay-rag/assay/tool"
 )
 
 // An actor is a role.Actor made of a function.

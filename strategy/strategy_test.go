@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/source"
 )
 

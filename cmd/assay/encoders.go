@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/models"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/models"
 	"github.com/assay-rag/assay/provider/embedded"
 	"github.com/assay-rag/assay/provider/local"
 )

@@ -157,8 +157,8 @@ each set, the AUC and the calibration error of a model that was fitted to the ot
 what that does where 5 of 100 questions without an answer are answered.
 
 It is deterministic: equal sets give equal bytes. The model in the program was written by it,
-to role/local/answerability.json. The sets should be none that the reader was trained on.`,
-		Example: `  assay eval fit-abstention ./squad ./policies --out role/local/answerability.json`,
+to internal/role/local/answerability.json. The sets should be none that the reader was trained on.`,
+		Example: `  assay eval fit-abstention ./squad ./policies --out internal/role/local/answerability.json`,
 		Args:    needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			return a.evalFitAbstention(cmd.Context(), folders, f, out)

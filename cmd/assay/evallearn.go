@@ -23,8 +23,8 @@ func (a *app) evalCalibrateCommand() *cobra.Command {
 on two or more sets in the BEIR layout, and prints how well it does on each set
 when fitted on the others: by words alone, and by words and the encoder's
 similarities. It is deterministic. The model in the binary was written by it to
-retrieve/relevance.json.`,
-		Example: `  assay eval calibrate ./scifact ./hotpotqa ./xquad --out retrieve/relevance.json`,
+internal/retrieve/relevance.json.`,
+		Example: `  assay eval calibrate ./scifact ./hotpotqa ./xquad --out internal/retrieve/relevance.json`,
 		Args:    needSets,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			return a.evalCalibrate(cmd.Context(), folders, f, out)
@@ -113,9 +113,9 @@ func (a *app) evalTrainCommand() *cobra.Command {
 		Long: `Train learns all that the program learns from labelled sets in the BEIR layout,
 two or more: relevance, as calibrate does, and the reranker. It prints what search
 reaches on each set with what was learned from the others. It is deterministic. The
-models in the binary were written by it, to retrieve/relevance.json and
-rerank/model.json.`,
-		Example: `  assay eval train ./scifact ./hotpotqa ./xquad --relevance retrieve/relevance.json --reranker rerank/model.json`,
+models in the binary were written by it, to internal/retrieve/relevance.json and
+internal/rerank/model.json.`,
+		Example: `  assay eval train ./scifact ./hotpotqa ./xquad --relevance internal/retrieve/relevance.json --reranker internal/rerank/model.json`,
 		Args:    needSets,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			return a.evalTrain(cmd.Context(), folders, f, relevance, reranker)

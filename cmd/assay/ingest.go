@@ -12,7 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 )
 
 // ingestFlags are the flags of ingest.

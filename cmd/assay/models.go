@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/assay-rag/assay/models"
+	"github.com/assay-rag/assay/internal/models"
 	"github.com/assay-rag/assay/provider/embedded"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/models"
+	"github.com/assay-rag/assay/internal/models"
 )
 
 func (a *app) modelsPullCommand() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/models"
+	"github.com/assay-rag/assay/internal/models"
 	"github.com/assay-rag/assay/provider/embedded"
 )
 

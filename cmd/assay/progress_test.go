@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 )
 
 // TestProgressOfTheIndex checks that the last phase of an ingest is shown, even directly after

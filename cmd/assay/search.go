@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 )
 
 // searchFlags are the flags of search.

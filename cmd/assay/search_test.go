@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 )
 
 // TestWriteHitsTotal checks that a total at the limit of the count is not shown as exact.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/durable"
-	"github.com/assay-rag/assay/stats"
+	"github.com/assay-rag/assay/internal/stats"
 )
 
 // statsFlags are the flags of stats.

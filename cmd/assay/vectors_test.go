@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 )

@@ -13,10 +13,10 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/internal/safeyaml"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 )
 
 // A Custom is a user-defined measure.

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 )
 
 // Local judges without a language model. It is free, offline and deterministic.

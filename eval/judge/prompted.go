@@ -14,9 +14,9 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 )
 
 // Prompted judges with a language model, in one call per answer. The call is repeated at most twice

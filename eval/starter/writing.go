@@ -10,9 +10,9 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 )
 
 // The length, in bytes, of the passages that a model writes from.

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/models"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
-	"github.com/assay-rag/assay/models"
 )
 
 // TestSums checks every file against its folder's SHA256SUMS, and the constant against the weights.

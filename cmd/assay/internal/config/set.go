@@ -13,10 +13,10 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/prompted"
 )
 
 // A Set opens the models, encoders and rerankers of a configuration, each with its guard. A

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/strategy"
 )
 
