@@ -309,3 +309,59 @@ func runProgram(t *testing.T, root string, b docBlock, want string) {
 		t.Errorf("line %d (-documented +printed):\n%s", b.line, diff)
 	}
 }
+
+// docLink matches a link of Markdown and its target.
+var docLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestDocLinks checks that links between documents lead to files and headings that exist.
+func TestDocLinks(t *testing.T) {
+	root := filepath.Join("..", "..")
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
+		files = append(files, filepath.Join(root, name))
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range docLink.FindAllStringSubmatch(string(data), -1) {
+			path, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", file, m[1])
+			} else if anchor != "" && !slices.Contains(headingAnchors(t, target), anchor) {
+				t.Errorf("%s: the link %s leads to no heading", file, m[1])
+			}
+		}
+	}
+}
+
+// headingAnchors returns the anchors that GitHub gives the headings of a Markdown file.
+func headingAnchors(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var anchors []string
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if title, ok := strings.CutPrefix(line, "#"); ok {
+			title = strings.ToLower(strings.TrimSpace(strings.TrimLeft(title, "#")))
+			anchors = append(anchors, strings.ReplaceAll(notAnchor.ReplaceAllString(title, ""), " ", "-"))
+		}
+	}
+	return anchors
+}
+
+// notAnchor matches what an anchor leaves out of a heading.
+var notAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
