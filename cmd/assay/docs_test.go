@@ -15,6 +15,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay/internal/role/prompted"
 )
 
 // A docBlock is a fenced block of a Markdown file.
@@ -54,7 +56,8 @@ type docCommand struct {
 //     "..." stands for any number of lines. With "exit=3" in the info string the last command ends
 //     with that code.
 //   - go: a whole program is run, and the next block of text is its output.
-//   - json and yaml are parsed.
+//   - json and yaml are parsed. A block of yaml that begins with "# NAME.yaml" is a file in the folder.
+//   - markdown is a domain file, and is parsed as one.
 //
 // A block marked "norun" is not run. Other commands must be in one of these blocks.
 func TestDocExamples(t *testing.T) {
@@ -133,7 +136,15 @@ func runBlocks(t *testing.T, root string, blocks []docBlock) {
 			if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
 				t.Errorf("line %d: %v", b.line, err)
 			}
-		case "text", "markdown":
+			if shell == nil {
+				shell = newDocShell(t, root)
+			}
+			shell.write(t, b)
+		case "markdown":
+			if _, err := prompted.ParseDomain("domain.md", []byte(b.text)); err != nil {
+				t.Errorf("line %d: %v", b.line, err)
+			}
+		case "text":
 		default:
 			t.Errorf("line %d: a block of kind %q: say what it is, and norun if no test can run it", b.line, b.kind)
 		}
@@ -159,6 +170,21 @@ func newDocShell(t *testing.T, root string) *docShell {
 	}
 	s.env = append(os.Environ(), "HOME="+s.home, "XDG_CACHE_HOME="+filepath.Join(s.home, ".cache"), "XDG_CONFIG_HOME="+filepath.Join(s.home, ".config"))
 	return s
+}
+
+// fileName matches the name of the file that a block of YAML shows.
+var fileName = regexp.MustCompile(`^# ([a-z]+\.yaml)\b`)
+
+// write writes the file that a block shows, if it names one.
+func (s *docShell) write(t *testing.T, b docBlock) {
+	t.Helper()
+	m := fileName.FindStringSubmatch(b.text)
+	if s == nil || m == nil {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, m[1]), []byte(b.text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs the commands of a block and compares their output.
