@@ -249,3 +249,36 @@ func TestToolsOnRealDocuments(t *testing.T) {
 		}
 	}
 }
+
+// TestGraphToolWalks checks on a real index that the tool graph finds a passage that shares a name
+// with one that was found and no word with the question, and does not for a filter that excludes it.
+func TestGraphToolWalks(t *testing.T) {
+	docs := t.TempDir()
+	for name, text := range map[string]string{
+		"ship.md":   "---\nyear: 2020\n---\n\n# The Corvina\n\nThe survey ship Corvina was built for Halvard Brinkmann in 1931.",
+		"man.md":    "---\nyear: 1990\n---\n\n# Halvard Brinkmann\n\nHalvard Brinkmann was born in Tromsø and studied geology.",
+		"other.md":  "# Bread\n\nSourdough rises overnight in a warm place.",
+		"others.md": "# Rivers\n\nThe river Orla freezes in January.",
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := handbook.models()
+	e := openDir(t, t.TempDir())
+	ingestPaths(t, e, docs)
+	for _, req := range []Request{{}, {Filter: assay.Filter{Op: assay.OpGreaterThan, Key: "year", Value: assay.NumberValue(2000)}}} {
+		by[role.ActorRole] = toolCaller("fake/actor", []llm.ToolCall{callOn(tool.Graph, `{"entities":["Halvard Brinkmann"]}`)})
+		e.config.Models = served(by)
+		req.Question, req.Strategy = "For whom was the survey ship Corvina built?", "agent"
+		if _, err := e.Answer(t.Context(), assay.Local(), req); err != nil {
+			t.Fatal(err)
+		}
+		asked := by[role.ActorRole].requests
+		last := asked[len(asked)-1].Messages
+		brought := last[len(last)-1].Results[0].Text
+		if walked := req.Filter.IsZero(); strings.Contains(brought, "born in Tromsø") != walked || strings.Contains(brought, "Sourdough") {
+			t.Errorf("with the filter %q the walk brought %s", req.Filter, brought)
+		}
+	}
+}
