@@ -28,17 +28,18 @@ const (
 	ReasonVersions  Reason = "versions_disagree"  // conflicting: versions of one document contradict each other
 	ReasonAmbiguous Reason = "ambiguous_question" // incomplete: the user was asked which meaning is intended
 
-	ReasonCutShort    Reason = "cut_short"    // incomplete: a limit was reached before an answer was verified
-	ReasonNoService   Reason = "no_service"   // incomplete: a managed service did not answer
-	ReasonUngraded    Reason = "ungraded"     // incomplete: the evidence could not be graded
-	ReasonUnwritten   Reason = "unwritten"    // incomplete: no answer could be written
-	ReasonUnverified  Reason = "unverified"   // incomplete: claims could not be verified
-	ReasonUnsupported Reason = "unsupported"  // incomplete, not found: none of the claims written is supported
-	ReasonNotAccepted Reason = "not_accepted" // incomplete: a judge or reflector rejected the answer
-	ReasonTorn        Reason = "torn"         // incomplete: a list, table or conflict lacks an entry
-	ReasonPartsOpen   Reason = "parts_open"   // incomplete: parts of the question are not answered
-	ReasonGaps        Reason = "gaps"         // incomplete: the writer reports an open point, or statements were dropped
-	ReasonUnjudged    Reason = "unjudged"     // incomplete: no judgement of whether the text answers the question
+	ReasonCutShort    Reason = "cut_short"       // incomplete: a limit was reached before an answer was verified
+	ReasonNoService   Reason = "no_service"      // incomplete: a managed service did not answer
+	ReasonUngraded    Reason = "ungraded"        // incomplete: the evidence could not be graded
+	ReasonUnwritten   Reason = "unwritten"       // incomplete: no answer could be written
+	ReasonUnverified  Reason = "unverified"      // incomplete: claims could not be verified
+	ReasonUnsupported Reason = "unsupported"     // incomplete, not found: none of the claims written is supported
+	ReasonNotAccepted Reason = "not_accepted"    // incomplete: a judge or reflector rejected the answer
+	ReasonTorn        Reason = "torn"            // incomplete: a list, table or conflict lacks an entry
+	ReasonPartsOpen   Reason = "parts_open"      // incomplete: parts of the question are not answered
+	ReasonMalformed   Reason = "malformed_calls" // incomplete: the search ended in the error state of StopMalformed
+	ReasonGaps        Reason = "gaps"            // incomplete: the writer reports an open point, or statements were dropped
+	ReasonUnjudged    Reason = "unjudged"        // incomplete: no judgement of whether the text answers the question
 
 	ReasonNoHits    Reason = "no_hits"    // not found: no passage was found
 	ReasonNoAnswer  Reason = "no_answer"  // not found: no passage answers the question
@@ -51,15 +52,16 @@ type Stop string
 
 // The reasons to stop.
 const (
-	StopSufficient     Stop = "sufficient"      // the evidence was graded sufficient
+	StopSufficient     Stop = "sufficient"      // the evidence was graded sufficient, or an actor's self-critique called it so
 	StopIterationLimit Stop = "iteration_limit" // every sub-question has used its iterations
 	StopDeadline       Stop = "deadline"        // the run's wall time is spent
 	StopTokenBudget    Stop = "token_budget"
 	StopCallBudget     Stop = "call_budget"
 	StopMoneyBudget    Stop = "money_budget"
-	StopNoProgress     Stop = "no_progress" // the last searches found no new passages
-	StopCircular       Stop = "circular"    // the next step would repeat an earlier one
-	StopAmbiguous      Stop = "ambiguous"   // the question is ambiguous, and the user was asked which meaning is intended
+	StopNoProgress     Stop = "no_progress"     // the last searches found no new passages
+	StopCircular       Stop = "circular"        // the next step would repeat an earlier one
+	StopMalformed      Stop = "malformed_calls" // an actor's calls of tools were malformed several times in a row
+	StopAmbiguous      Stop = "ambiguous"       // the question is ambiguous, and the user was asked which meaning is intended
 )
 
 // A Verdict is the verifier's judgement of a claim.

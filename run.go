@@ -46,7 +46,7 @@ const (
 	StepRerank   StepKind = "rerank"
 	StepRole     StepKind = "role"   // work of any other role
 	StepReader   StepKind = "reader" // a comparison of texts by the reader
-	StepTool     StepKind = "tool"   // one of the read-only tools
+	StepTool     StepKind = "tool"   // a call of one of the read-only tools, made or refused
 	StepWeb      StepKind = "web"    // a web search or a web page
 	StepCache    StepKind = "cache"  // a cache lookup for an earlier answer
 	StepHuman    StepKind = "human"

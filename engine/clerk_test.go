@@ -180,7 +180,8 @@ func (p seen) parts() []any {
 	return parts
 }
 
-// act returns the calls of an actor: first several searches at once, then a summary, then none.
+// act returns the calls of an actor: first several searches at once, then one of each other tool but
+// the comparison, then none.
 func (p seen) act(req llm.Request) []llm.ToolCall {
 	turns := 0
 	for _, m := range req.Messages {
@@ -201,9 +202,10 @@ func (p seen) act(req llm.Request) []llm.ToolCall {
 			call(tool.Search, map[string]any{"query": part.(map[string]any)["text"]})
 		}
 	case 1:
-		call(tool.Summarise, map[string]any{"results": []int{1, 2}, "question": p.question})
-		call(tool.Extract, map[string]any{"results": []int{1}})
-		call(tool.GetDocument, map[string]any{"document": "d1"})
+		call(tool.Summarise, map[string]any{"chunks": []int{1, 2}})
+		call(tool.Extract, map[string]any{"chunks": []int{1}, "entity_type": role.AnyEntity})
+		call(tool.GetDocument, map[string]any{"id": "d1"})
+		call(tool.Graph, map[string]any{"entities": []string{"Falcon"}})
 	}
 	return calls
 }
@@ -225,6 +227,21 @@ var forms = map[string]func(p seen) map[string]any{
 			shape = role.Conjunction
 		}
 		return map[string]any{"shape": shape, "sub_questions": p.parts()}
+	},
+	"goals": func(p seen) map[string]any {
+		goals := []any{}
+		for _, part := range p.parts() {
+			part := part.(map[string]any)
+			goals = append(goals, map[string]any{"goal": part["text"], "needs": part["needs"]})
+		}
+		return map[string]any{"goals": goals}
+	},
+	"self_critique": func(p seen) map[string]any { // sufficient when the results were summed up too
+		k := map[string]any{"missing": []string{}, "next_searches": []string{}, "covered": []int{}, "revised": []string{}, "sufficient": true}
+		if !strings.Contains(p.all, tool.Summarise) || p.best(1)[0].has < 0.75 {
+			k["sufficient"], k["missing"], k["next_searches"] = false, []string{"the rest"}, []string{strings.Join(surface.Content(p.question), " ") + " details"}
+		}
+		return k
 	},
 	"route": func(seen) map[string]any { return map[string]any{"reason": "by rule", "complexity": "complex"} },
 	"clarity": func(seen) map[string]any {

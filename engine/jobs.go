@@ -17,7 +17,7 @@ var jobs = map[string]string{
 	role.RewriterRole: "other wordings", role.RouterRole: "how much work it is", role.QuerierRole: "the next query", role.ClarifierRole: "what is meant",
 	role.ScorerRole: "scores of the hits", role.RetrievalGraderRole: "grades of the hits", role.SupportGraderRole: "what the sources support",
 	role.AnalystRole: "an analysis", role.ReflectorRole: "whether it is complete", role.JudgeRole: "a judgement", role.CriticRole: "a critique",
-	role.ActorRole: "the next action", role.ExtractorRole: "names and facts", role.SummariserRole: "a summary", role.ComparerRole: "a comparison",
+	role.ActorRole: "the plan, the next action or a critique", role.ExtractorRole: "names and facts", role.SummariserRole: "a summary", role.ComparerRole: "a comparison",
 	role.AnswerGraderRole: "whether that answers it",
 }
 
@@ -37,7 +37,7 @@ func sum[T any](say func(T) string) summing {
 
 // brought holds the summings of the roles whose output is worth summarising.
 var brought = map[string]summing{
-	role.ActorRole: sum(actionSummary),
+	role.ActorRole: sum(actorSummary),
 	role.ExtractorRole: sum(func(x role.Extraction) string {
 		return fmt.Sprintf("%d named, %d facts", len(x.Entities), len(x.Facts))
 	}),
@@ -139,11 +139,30 @@ func roleSummary(rec assay.Record) string {
 	return name
 }
 
-func actionSummary(a role.Action) string {
-	if a.Failure != "" {
+// An actorOutput is the output of any of an actor's jobs: its plan, an action or a critique.
+type actorOutput struct {
+	role.Action
+	Goals      []role.SubQuestion `json:"sub_questions"`
+	Sufficient *bool              `json:"sufficient"`
+	Missing    []string           `json:"missing"`
+	Next       []string           `json:"next_searches"`
+}
+
+func actorSummary(a actorOutput) string {
+	switch {
+	case a.Failure != "":
 		return "it failed: " + a.Failure
-	}
-	if a.Done {
+	case a.Sufficient != nil && *a.Sufficient:
+		return "criticises: sufficient"
+	case a.Sufficient != nil:
+		return "criticises: not sufficient" + listed("missing", a.Missing) + listed("next", a.Next)
+	case len(a.Goals) > 0:
+		texts := make([]string, len(a.Goals))
+		for i, g := range a.Goals {
+			texts[i] = fmt.Sprintf("%.80q", g.Text)
+		}
+		return "plans " + strings.Join(texts, ", ")
+	case a.Done:
 		return "done"
 	}
 	names := make([]string, len(a.Calls))

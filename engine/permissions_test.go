@@ -99,9 +99,9 @@ func prying(root string) func(string, seen, map[string]any, []llm.ToolCall) []ll
 		if form != "action" || len(calls) == 0 {
 			return calls
 		}
-		more := []llm.ToolCall{callOn(tool.GetDocument, jsonOf(map[string]any{"document": filepath.ToSlash(filepath.Join(root, "vault", "board-v.md")), "collection": "vault"}))}
+		more := []llm.ToolCall{callOn(tool.GetDocument, jsonOf(map[string]any{"id": filepath.ToSlash(filepath.Join(root, "vault", "board-v.md"))}))}
 		if calls[0].Name == tool.Search {
-			more = append(more, callOn(tool.Search, `{"query":"budget of the Falcon project","collections":["vault"]}`))
+			more = append(more, callOn(tool.Graph, `{"entities":["Falcon"]}`))
 			calls = calls[:min(len(calls), 2)]
 		}
 		for i := range more {

@@ -16,12 +16,25 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// toolCaller returns a model that makes the tool calls of one entry in each reply, and then none.
+// toolCaller returns a model that makes the tool calls of one entry in each turn, and then none. Its
+// plan is one goal, and its critiques find something missing.
 func toolCaller(name string, replies ...[]llm.ToolCall) *scripted {
-	return &scripted{name: name, reply: func(_ context.Context, n int, req llm.Request) (llm.Response, error) {
+	return &scripted{name: name, reply: func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
+		if req.Schema != nil && req.Schema.Name == "goals" {
+			return spoken(`{"goals":[{"goal":"Who approves it?","needs":[]}]}`, req), nil
+		}
+		if req.Schema != nil {
+			return spoken(`{"missing":["the rest"],"next_searches":["the answer is 42"],"covered":[],"revised":[],"sufficient":false}`, req), nil
+		}
 		r := spoken("Enough: the answer is 42.", req)
-		if n <= len(replies) {
-			r.Text, r.Calls, r.Finish = "On it.", replies[n-1], llm.FinishTools
+		turn := 0
+		for _, m := range req.Messages {
+			if m.Speaker == llm.Assistant {
+				turn++
+			}
+		}
+		if turn < len(replies) {
+			r.Text, r.Calls, r.Finish = "On it.", replies[turn], llm.FinishTools
 		}
 		return r, nil
 	}}
@@ -52,7 +65,11 @@ func TestToolStrategies(t *testing.T) {
 		if a.Status != assay.Answered || a.Strategy != name || !strings.Contains(a.Text, "approved by the head of the department") {
 			t.Errorf("%s: %s by %s: %q", name, a.Status, a.Strategy, a.Text)
 		}
-		if len(steps) < 3 || steps[0] != `actor: calls "search"` || !strings.HasPrefix(steps[1], "search: ") || steps[len(steps)-1] != "actor: done" {
+		want := []string{"actor: plans ", `actor: calls "search"`, "search: ", "actor: criticises: sufficient"}
+		if name == "agent" {
+			want = []string{`actor: calls "search"`, "search: ", "actor: done"}
+		}
+		if len(steps) != len(want) || slices.ContainsFunc(want, func(w string) bool { return !strings.HasPrefix(steps[slices.Index(want, w)], w) }) {
 			t.Errorf("%s: steps %q", name, steps)
 		}
 		replays(t, e, a.Run)
@@ -64,7 +81,7 @@ func TestModelCallsTools(t *testing.T) {
 		by := handbook.models()
 		by[role.ActorRole] = toolCaller("fake/actor",
 			[]llm.ToolCall{callOn(tool.Search, `{"query":"approval of travel"}`), callOn("send_email", `{"to":"x@example.com"}`)},
-			[]llm.ToolCall{callOn(tool.GetDocument, `{"document":"d1"}`), callOn(tool.Extract, `{"results":[1]}`)},
+			[]llm.ToolCall{callOn(tool.GetDocument, `{"id":"d1"}`), callOn(tool.Extract, `{"chunks":[1],"entity_type":"any"}`)},
 		)
 		e := openModels(t, served(by))
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: name})
@@ -74,7 +91,8 @@ func TestModelCallsTools(t *testing.T) {
 		if a.Status != assay.Answered || !strings.Contains(a.Text, "approved by the head of the department") || strings.Contains(a.Text, "42") || len(a.Notes) > 0 {
 			t.Errorf("%s: %s: %q, notes %q", name, a.Status, a.Text, a.Notes)
 		}
-		if !slices.Contains(who(a), "actor fake/actor") || a.Usage.Calls != 6 {
+		calls := map[string]int{"react": 9, "agent": 6}[name] // react's plan and two critiques more
+		if !slices.Contains(who(a), "actor fake/actor") || a.Usage.Calls != calls {
 			t.Errorf("%s: %q did it, with %+v", name, who(a), a.Usage)
 		}
 		asked := by[role.ActorRole].requests
@@ -131,7 +149,7 @@ func TestPagesAreCheckedAgain(t *testing.T) {
 	}
 	uri := filepath.ToSlash(filepath.Join(docs, "travel.md"))
 	by[role.ActorRole] = toolCaller("fake/actor", []llm.ToolCall{
-		callOn(tool.Search, `{"query":"unused annual leave carried over"}`), callOn(tool.GetDocument, fmt.Sprintf(`{"document":%q}`, uri)),
+		callOn(tool.Search, `{"query":"unused annual leave carried over"}`), callOn(tool.GetDocument, fmt.Sprintf(`{"id":%q}`, uri)),
 	})
 	e.config.Models = served(by)
 	year := assay.Filter{Op: assay.OpLessThan, Key: "year", Value: assay.NumberValue(2025)}
@@ -176,7 +194,7 @@ func TestPagesAreCheckedAgain(t *testing.T) {
 		{[]string{"kept"}, assay.Filter{}}, {nil, assay.Filter{}},
 		{[]string{"default"}, assay.Filter{}}, {[]string{"kept"}, assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2024)}},
 	} {
-		by[role.ActorRole] = toolCaller("fake/actor", []llm.ToolCall{callOn(tool.GetDocument, fmt.Sprintf(`{"document":%q,"collection":"kept"}`, uri))})
+		by[role.ActorRole] = toolCaller("fake/actor", []llm.ToolCall{callOn(tool.GetDocument, fmt.Sprintf(`{"id":%q}`, uri))})
 		e.config.Models = served(by)
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "How many days of leave are carried over?", Strategy: "react", Collections: test.collections, Filter: test.filter})
 		if err != nil {
@@ -228,6 +246,39 @@ func TestToolsOnRealDocuments(t *testing.T) {
 	for question, status := range want {
 		if got := answers[question]; got != status {
 			t.Errorf("%q: %s, want %s", question, got, status)
+		}
+	}
+}
+
+// TestGraphToolWalks checks on a real index that the tool graph finds a passage that shares a name
+// with one that was found and no word with the question, and does not for a filter that excludes it.
+func TestGraphToolWalks(t *testing.T) {
+	docs := t.TempDir()
+	for name, text := range map[string]string{
+		"ship.md":   "---\nyear: 2020\n---\n\n# The Corvina\n\nThe survey ship Corvina was built for Halvard Brinkmann in 1931.",
+		"man.md":    "---\nyear: 1990\n---\n\n# Halvard Brinkmann\n\nHalvard Brinkmann was born in Tromsø and studied geology.",
+		"other.md":  "# Bread\n\nSourdough rises overnight in a warm place.",
+		"others.md": "# Rivers\n\nThe river Orla freezes in January.",
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := handbook.models()
+	e := openDir(t, t.TempDir())
+	ingestPaths(t, e, docs)
+	for _, req := range []Request{{}, {Filter: assay.Filter{Op: assay.OpGreaterThan, Key: "year", Value: assay.NumberValue(2000)}}} {
+		by[role.ActorRole] = toolCaller("fake/actor", []llm.ToolCall{callOn(tool.Graph, `{"entities":["Halvard Brinkmann"]}`)})
+		e.config.Models = served(by)
+		req.Question, req.Strategy = "For whom was the survey ship Corvina built?", "agent"
+		if _, err := e.Answer(t.Context(), assay.Local(), req); err != nil {
+			t.Fatal(err)
+		}
+		asked := by[role.ActorRole].requests
+		last := asked[len(asked)-1].Messages
+		brought := last[len(last)-1].Results[0].Text
+		if walked := req.Filter.IsZero(); strings.Contains(brought, "born in Tromsø") != walked || strings.Contains(brought, "Sourdough") {
+			t.Errorf("with the filter %q the walk brought %s", req.Filter, brought)
 		}
 	}
 }

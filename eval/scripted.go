@@ -124,7 +124,7 @@ func act(req llm.Request) (string, []llm.ToolCall) {
 	case 0:
 		return "Nothing is known yet.", call("search", map[string]any{"query": p.question})
 	case 1:
-		return "Something was found.", call("summarise_results", map[string]any{"results": []int{1, 2}, "question": p.question})
+		return "Something was found.", call("summarise_results", map[string]any{"chunks": []int{1, 2}})
 	}
 	return "That is all.", nil
 }
@@ -329,6 +329,16 @@ var scripts = map[string]func(p shown) any{
 			return map[string]any{"justification": "by rule", "coverage": 0, "status": "INCOMPLETE"}
 		}
 		return map[string]any{"justification": "by rule", "coverage": 1, "status": "COMPLETED"}
+	},
+	"goals": func(p shown) any {
+		return map[string]any{"goals": []any{map[string]any{"goal": p.question, "needs": []int{}}}}
+	},
+	"self_critique": func(p shown) any {
+		k := map[string]any{"missing": []string{}, "next_searches": []string{}, "covered": []int{1}, "revised": []string{}, "sufficient": true}
+		if best := p.best(1); len(best) == 0 || best[0].has < enough {
+			k["missing"], k["covered"], k["sufficient"] = []string{p.question}, []int{}, false
+		}
+		return k
 	},
 	"next_query": func(p shown) any {
 		gap := ""

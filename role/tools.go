@@ -5,8 +5,27 @@ import "context"
 // An Extractor lists the entities and facts of evidence. Its cautious output is
 // empty.
 type Extractor interface {
-	Extract(ctx context.Context, c Caller, in Reading) (Extraction, error)
+	Extract(ctx context.Context, c Caller, in ExtractInput) (Extraction, error)
 }
+
+// ExtractInput is evidence and the type of the entities to list. The question is what the facts
+// should bear on; empty: the most important facts.
+type ExtractInput struct {
+	Reading
+	EntityType string `json:"entity_type,omitempty"` // one of the following or other words; empty: AnyEntity
+}
+
+// The usual types of entities.
+const (
+	AnyEntity    = "any"
+	Person       = "person"
+	Organisation = "organisation"
+	Place        = "place"
+	Product      = "product"
+	Date         = "date"
+	Amount       = "amount" // a number with its unit
+	Identifier   = "identifier"
+)
 
 // An Extraction holds entities and facts. Entities that no source names verbatim are left out, and
 // so are facts about them.

@@ -82,7 +82,11 @@ func decide(e evidenceState, v verdictState, stop assay.Stop) (assay.Status, ass
 	case stop == assay.StopAmbiguous:
 		return assay.Incomplete, assay.ReasonAmbiguous
 	case v.supported:
-		return decideSupported(e, v)
+		status, reason := decideSupported(e, v)
+		if stop == assay.StopMalformed && status == assay.Answered {
+			return assay.Incomplete, assay.ReasonMalformed
+		}
+		return status, reason
 	}
 	return decideUnsupported(e, v, stop)
 }
@@ -137,6 +141,8 @@ func decideUnsupported(e evidenceState, v verdictState, stop assay.Stop) (assay.
 		return assay.Incomplete, assay.ReasonUnverified
 	case e.found == foundUngraded:
 		return assay.Incomplete, assay.ReasonUngraded
+	case stop == assay.StopMalformed:
+		return assay.Incomplete, assay.ReasonMalformed
 	case e.found == foundNothing:
 		return assay.NotFound, assay.ReasonNoHits
 	case e.found == foundUnfit || v.draft == draftNone:

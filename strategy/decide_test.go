@@ -14,7 +14,7 @@ import (
 // stops lists all reasons to stop.
 var stops = []assay.Stop{
 	"", assay.StopSufficient, assay.StopIterationLimit, assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget,
-	assay.StopMoneyBudget, assay.StopNoProgress, assay.StopCircular, assay.StopAmbiguous,
+	assay.StopMoneyBudget, assay.StopNoProgress, assay.StopCircular, assay.StopMalformed, assay.StopAmbiguous,
 }
 
 var bools = []bool{false, true}
@@ -74,8 +74,9 @@ func TestDecideEverything(t *testing.T) {
 // promise returns the promise of a status that does not hold, or "".
 func promise(status assay.Status, e evidenceState, v verdictState, stop assay.Stop) string {
 	whole := v.supported && e.found == foundFit && e.covered == coveredAll && v.draft == draftWritten &&
-		!v.failed && !v.torn && !v.open && !v.heldBack && stop != assay.StopAmbiguous &&
+		!v.failed && !v.torn && !v.open && !v.heldBack && stop != assay.StopAmbiguous && stop != assay.StopMalformed &&
 		v.responds != respondsNot && v.responds != respondsFailed && (!v.dropped || v.responds == respondsWell)
+	cut := spentBy(stop) || stop == assay.StopMalformed
 	shown := v.supported && e.found == foundFit && v.responds != respondsNot && stop != assay.StopAmbiguous
 	switch status {
 	case assay.Answered:
@@ -90,7 +91,7 @@ func promise(status assay.Status, e evidenceState, v verdictState, stop assay.St
 		if shown {
 			return "something of the question is answered"
 		}
-		if stop == assay.StopAmbiguous || !v.supported && spentBy(stop) {
+		if stop == assay.StopAmbiguous || !v.supported && cut {
 			return "the search did not come to its end"
 		}
 	case assay.Incomplete:
@@ -98,7 +99,7 @@ func promise(status assay.Status, e evidenceState, v verdictState, stop assay.St
 			return "the answer is whole"
 		}
 		nothing := !v.supported && (v.draft == draftNone || v.draft == draftEmpty) && !v.failed && e.found != foundUngraded
-		if nothing && !spentBy(stop) && stop != assay.StopAmbiguous {
+		if nothing && !cut && stop != assay.StopAmbiguous {
 			return "nothing was found"
 		}
 	default:
@@ -147,6 +148,10 @@ func TestDecide(t *testing.T) {
 		{"nothing fit", func(e *evidenceState, v *verdictState) { *e, *v = evidenceState{found: foundUnfit}, verdictState{} }, "", assay.NotFound, assay.ReasonNoAnswer},
 		{"ungraded", func(e *evidenceState, v *verdictState) { *e, *v = evidenceState{found: foundUngraded}, verdictState{} }, "", assay.Incomplete, assay.ReasonUngraded},
 		{"cut short", func(e *evidenceState, v *verdictState) { *e, *v = evidenceState{}, verdictState{} }, assay.StopCallBudget, assay.Incomplete, assay.ReasonCutShort},
+		{"whole, in the actor's error state", func(*evidenceState, *verdictState) {}, assay.StopMalformed, assay.Incomplete, assay.ReasonMalformed},
+		{"half, in the actor's error state", func(e *evidenceState, _ *verdictState) { e.covered = coveredSome }, assay.StopMalformed, assay.Incomplete, assay.ReasonPartsOpen},
+		{"off topic, in the actor's error state", func(_ *evidenceState, v *verdictState) { v.responds = respondsNot }, assay.StopMalformed, assay.NotFound, assay.ReasonOffTopic},
+		{"no hits, in the actor's error state", func(e *evidenceState, v *verdictState) { *e, *v = evidenceState{}, verdictState{} }, assay.StopMalformed, assay.Incomplete, assay.ReasonMalformed},
 		{"no service", func(e *evidenceState, v *verdictState) { *e, *v = evidenceState{}, verdictState{draft: draftNoService} }, "", assay.Incomplete, assay.ReasonNoService},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,21 @@ func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error)
 	return r.env.search(ctx, r.s, q)
 }
 
+// Walk implements tool.Reach. As in Search, the names are searched for beside the question. Only the
+// passages that the walk reaches are returned.
+func (r reach) Walk(ctx context.Context, q assay.Query) (assay.Results, error) {
+	most := q.Limit
+	q.Text, q.Rewrites, q.Limit = r.env.Question, []string{r.env.Question + " " + q.Text}, max(most, r.env.Limits.Candidates)
+	found, err := r.env.search(ctx, r.s, q)
+	if err != nil {
+		return assay.Results{}, err
+	}
+	found.Hits = slices.DeleteFunc(found.Hits, func(h assay.Hit) bool { return h.Scores.Graph == nil })
+	slices.SortStableFunc(found.Hits, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Graph, *a.Scores.Graph) })
+	found.Hits = found.Hits[:min(len(found.Hits), most)]
+	return found, nil
+}
+
 // A Reader is a Content that also has the current versions of documents. A Content that is not a
 // Reader has only documents that were found.
 type Reader interface {
@@ -40,14 +56,12 @@ type pageInput struct {
 	Of     []tool.Reference `json:"of"` // the first that can be read is used
 	Filter assay.Filter     `json:"filter"`
 	Access assay.Access     `json:"access"`
-	Offset int              `json:"offset"`
-	Limit  int              `json:"limit"`
+	Page   int              `json:"page"`
 }
 
-// Page implements tool.Reach. A URI is looked up in the caller's collections, or only in the one
-// that the call names if the caller may search it.
-func (r reach) Page(ctx context.Context, ref tool.Reference, offset, limit int) (tool.Page, error) {
-	in := pageInput{Filter: r.env.Filter, Access: r.env.Access, Offset: offset, Limit: limit}
+// Page implements tool.Reach. A URI is looked up in the collections of the question.
+func (r reach) Page(ctx context.Context, ref tool.Reference, page int) (tool.Page, error) {
+	in := pageInput{Filter: r.env.Filter, Access: r.env.Access, Page: page}
 	if ref.Document != "" {
 		in.Of = []tool.Reference{ref}
 	} else {
@@ -63,21 +77,16 @@ func (r reach) Page(ctx context.Context, ref tool.Reference, offset, limit int) 
 			if err != nil {
 				return tool.Page{}, assay.Usage{}, err
 			}
-			return tool.PageOf(d, in.Offset, in.Limit), assay.Usage{}, nil
+			return tool.PageOf(d, in.Page), assay.Usage{}, nil
 		}
 		return tool.Page{}, assay.Usage{}, fmt.Errorf("read a page: %w", assay.ErrNotFound)
 	})
 }
 
-// candidates returns the documents that a URI may refer to, one for each collection that the caller
-// may search.
+// candidates returns the documents that a URI may refer to, one for each collection of the question.
 func (e Env) candidates(ref tool.Reference) []tool.Reference {
-	collections := e.Collections
-	if ref.Collection != "" {
-		collections = e.only([]string{ref.Collection})
-	}
 	of := []tool.Reference{}
-	for _, c := range collections {
+	for _, c := range e.Collections {
 		of = append(of, tool.Reference{Document: assay.DocumentID(c, ref.URI), URI: ref.URI, Collection: c})
 	}
 	return of
@@ -125,9 +134,15 @@ func (e Env) version(ctx context.Context, ref tool.Reference) (assay.Document, e
 // Notes on a role's job are in the tool's output, which the journal has whether the job is run or
 // replayed. See acting.observe.
 
+// about returns a reading with the question of the run if it has none of its own.
+func (r reach) about(in role.Reading) role.Reading {
+	in.Question = cmp.Or(in.Question, r.env.Question)
+	return in
+}
+
 // Summarise implements tool.Reach.
 func (r reach) Summarise(ctx context.Context, in role.Reading) (role.Summary, error) {
-	return r.env.summarise(ctx, r.s, in, new(notes))
+	return r.env.summarise(ctx, r.s, r.about(in), new(notes))
 }
 
 func (e Env) summarise(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Summary, error) {
@@ -144,12 +159,13 @@ func (r reach) Compare(ctx context.Context, in role.Reading) (role.Contrast, err
 		role:    role.ComparerRole,
 		do:      r.env.Roles.Comparer.Compare,
 		outcome: func(out *role.Contrast) *role.Outcome { return &out.Outcome },
-	}, in, new(notes))
+	}, r.about(in), new(notes))
 }
 
 // Extract implements tool.Reach.
-func (r reach) Extract(ctx context.Context, in role.Reading) (role.Extraction, error) {
-	return hand(ctx, r.s, r.env, job[role.Reading, role.Extraction]{
+func (r reach) Extract(ctx context.Context, in role.ExtractInput) (role.Extraction, error) {
+	in.Reading = r.about(in.Reading)
+	return hand(ctx, r.s, r.env, job[role.ExtractInput, role.Extraction]{
 		role:    role.ExtractorRole,
 		do:      r.env.Roles.Extractor.Extract,
 		outcome: func(out *role.Extraction) *role.Outcome { return &out.Outcome },

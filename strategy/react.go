@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/tool"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -15,19 +16,27 @@ import (
 // reactSpec describes React.
 var reactSpec = Spec{
 	Name:    "react",
-	Summary: "decides step by step which read-only tool to use next",
-	Source: "Yao et al., \"ReAct: Synergizing Reasoning and Acting in Language Models\", 2022; typed tools, repeated " +
-		"calls as an end and the compressed scratchpad are assay's",
-	Func:     React,
-	Defaults: "8 steps (react.steps), compressed after 3 (react.compress); 3 malformed calls in a row end it (react.invalid)",
-	UsualCost: "an act, a call and what the call does more than static with each step; three model calls are reserved " +
-		"for grading, writing and verifying",
+	Summary: "makes a plan, decides step by step which read-only tool to use next, and criticises what came",
+	Source: "Yao et al., \"ReAct: Synergizing Reasoning and Acting in Language Models\", 2022; the explicit plan that is revised, " +
+		"the self-critique with fixed fields and the compressed scratchpad are those of the enterprise pattern EAAPL-RAG007, 2025",
+	Func: React,
+	Defaults: "8 steps (react.steps), compressed after 3 (react.compress); 3 malformed calls in a row end it in an error state " +
+		"(react.invalid)",
+	UsualCost: "a plan, and with each step an act, a critique, a call and what the call does more than static; three model calls " +
+		"are reserved for grading, writing and verifying",
 }
 
-// React alternates reasoning, acting and observing. An actor calls the five read-only tools of
-// package tool, several in parallel, and sees their results, until it is done or has no step left.
+// React plans, and then alternates reasoning, acting, observing and self-critique. Before the first
+// action the actor lists its sub-goals. It calls the read-only tools of package tool, several in
+// parallel, and sees their results. After each turn that searched or read it judges what was found:
+// whether it suffices, what is missing, what to search next, which goals are covered and whether the
+// open ones are still the right ones. The search ends when the critique calls the results sufficient
+// or all goals are covered, when no step is left, when two steps in a row bring hardly anything new
+// or a call is repeated, or when the actor stops by itself.
+//
 // The results are the evidence, which is graded and answered from as in every other strategy. The
-// actor's own text is not shown.
+// actor's own text is not shown. Too many malformed calls in a row are an error state: what is
+// verified then is shown as incomplete.
 //
 // After every third step the summariser compresses the steps before the last: its statements, each
 // with the numbers of its results, and a list of the calls replace the observations.
@@ -35,23 +44,19 @@ func React(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "react", role.StepByStep)
 }
 
-// act answers the question with an actor of the given style.
+// act answers the question with an actor of the given style. Only role.StepByStep has a plan and
+// critiques as steps of their own.
 func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (Result, error) {
-	a := acting{env: e, style: style, session: tool.Session{Collections: e.Collections}, made: map[string]bool{}}
+	a := acting{env: e, style: style, made: map[string]bool{}}
+	if e.Began[role.ActorRole] == "" {
+		a.session.Results = e.Limits.Candidates // no model has to read them
+	}
 	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
-	until := s.Until(e.Limits.Wall * 3 / 4) // leaves time to answer from the hits
-	for i := range e.Settings.React.Steps {
-		goes, err := a.step(ctx, until.Sub("step", i), i)
-		if stop := stopOf(err); stop != "" {
-			a.found.ends(stop, err)
-			break
-		}
-		if err != nil {
-			return Result{}, err
-		}
-		if !goes {
-			break
-		}
+	err := a.search(ctx, s.Until(e.Limits.Wall*3/4)) // leaves time to answer from the hits
+	if stop := stopOf(err); stop != "" {
+		a.found.ends(stop, err)
+	} else if err != nil {
+		return Result{}, err
 	}
 	if err := a.weigh(ctx, s.Sub("weigh", 0)); err != nil {
 		return Result{}, err
@@ -60,8 +65,10 @@ func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.A
 	return answer, err
 }
 
-// maxCalls is the number of calls made for one reply of an actor, in parallel up to sideBySide.
-const maxCalls = 4
+const (
+	maxCalls = 4 // calls made for one reply of an actor, in parallel up to sideBySide
+	maxGoals = 8 // goals of a plan
+)
 
 // An acting is the state of an actor's work on a question.
 type acting struct {
@@ -72,21 +79,84 @@ type acting struct {
 	asked   bool         // an unrestricted search for the question was made
 	terms   []assay.Term // of all searches, used if the question itself was not searched
 
+	plan    []role.Goal // nil: the actor works without one
+	planned []role.Goal // the plan before steps
+
 	steps    []role.ActStep
 	memo     []role.Statement
 	before   []role.ToolUse  // calls of the steps that memo summarises
 	made     map[string]bool // calls, by key
-	mistakes int             // calls of unknown tools or with invalid arguments
+	mistakes int             // malformed calls in a row
+	lost     bool            // there were too many of them
 	fresh    int             // new hits of the last step above the floor
 	dry      drought         // counts steps without progress
 	plain    bool            // the actor's model does not support tools
 	done     bool            // the actor is done
 }
 
+// search plans and makes the actor's turns until one of the stops.
+func (a *acting) search(ctx context.Context, s run.Scope) error {
+	if a.style == role.StepByStep {
+		if err := a.outline(ctx, s.Sub("plan", 0)); err != nil {
+			return err
+		}
+	}
+	for i := range a.env.Settings.React.Steps {
+		goes, err := a.step(ctx, s.Sub("step", i), i)
+		if err != nil || !goes {
+			return err
+		}
+	}
+	return nil
+}
+
+// outline asks the actor for its plan. If there is no room for one, or the actor fails, the question
+// is the only goal.
+func (a *acting) outline(ctx context.Context, s run.Scope) error {
+	a.plan = []role.Goal{{Text: a.env.Question}}
+	a.planned = a.plan
+	if a.env.keepsForAnswer(s, assay.Usage{Calls: 2}) != "" { // the plan and one turn
+		a.found.notes.say(assay.NoteRole, "actor: no plan was made: what is left is for searching, grading, writing and verifying")
+		return nil
+	}
+	whole := []role.SubQuestion{{Text: a.env.Question}}
+	plan, err := hand(ctx, s, a.env, job[string, role.Plan]{
+		role: role.ActorRole,
+		do: func(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
+			p, err := a.env.Roles.Actor.Plan(ctx, c, question)
+			if err != nil {
+				return role.Plan{}, err
+			}
+			if p.Failure == "" {
+				p.Failure = unplanned(p)
+			}
+			if p.Failure != "" {
+				p.Shape, p.SubQuestions = role.Single, whole
+			}
+			return p, nil
+		},
+		outcome:  func(p *role.Plan) *role.Outcome { return &p.Outcome },
+		cautious: role.Plan{Shape: role.Single, SubQuestions: whole},
+	}, a.env.Question, &a.found.notes)
+	if err != nil {
+		return err
+	}
+	for i := range plan.SubQuestions {
+		plan.SubQuestions[i].Text = visible.Line(plan.SubQuestions[i].Text)
+	}
+	var goals []role.Goal
+	for _, sub := range withoutRepeats(plan.SubQuestions) {
+		if len(goals) < maxGoals {
+			goals = append(goals, role.Goal{Text: sub.Text, Needs: sub.Needs})
+		}
+	}
+	a.plan, a.planned = goals, goals
+	return nil
+}
+
 // step makes the actor's turn i, from 0. It reports whether another follows.
 func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err error) {
-	if stop := a.env.keepsForAnswer(s); stop != "" && len(a.found.hits) > 0 {
-		a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
+	if a.short(s, assay.Usage{Calls: 1}) {
 		return false, nil
 	}
 	if i > 0 && i%a.env.Settings.React.Compress == 0 {
@@ -94,7 +164,8 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 			return false, err
 		}
 	}
-	action, err := a.decide(ctx, s, a.env.Settings.React.Steps-i)
+	left := a.env.Settings.React.Steps - i
+	action, err := a.decide(ctx, s, left)
 	if err != nil {
 		return false, err
 	}
@@ -108,36 +179,51 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 		turn.Note = fmt.Sprintf("%d further calls of that reply were not made: at most %d are", asked-maxCalls, maxCalls)
 		action.Calls = action.Calls[:min(len(action.Calls), maxCalls)]
 	}
-	var calls []use
-	circular := false
-	for i, c := range action.Calls {
-		call, err := a.session.Parse(c.Name, c.Arguments)
-		refused := "it was not made"
-		switch {
-		case err != nil:
-			a.mistaken()
-			refused = err.Error()
-		case a.made[call.Key()]:
-			circular, refused = true, "this call was made before"
-		default:
-			a.made[call.Key()] = true
-			calls = append(calls, use{call, i})
-		}
-		turn.Uses = append(turn.Uses, useOf(c, tool.Refuse(refused)))
+	t, err := a.take(ctx, s, action.Calls, &turn)
+	if err != nil {
+		return false, err
 	}
-	if err := a.perform(ctx, s, calls, &turn); err != nil {
+	retrieved, err := a.perform(ctx, s, t, &turn)
+	if err != nil {
 		return false, err
 	}
 	a.steps = append(a.steps, turn)
 	switch {
-	case circular:
+	case a.lost:
+		a.found.stop = assay.StopMalformed
+		return false, nil
+	case t.circular:
 		a.found.stop = assay.StopCircular
-	case a.dry.ends():
-		a.found.stop = assay.StopNoProgress
-	default:
-		return !a.lost(), nil
+		return false, nil
 	}
-	return false, nil
+	if retrieved && a.style == role.StepByStep {
+		if goes, err := a.criticise(ctx, s.Sub("critique", 0), left-1); err != nil || !goes {
+			return false, err
+		}
+	}
+	if a.dry.ends() {
+		a.found.stop = assay.StopNoProgress
+		return false, nil
+	}
+	return true, nil
+}
+
+// short reports whether no more of the budget is left than the answer needs and own, what the actor
+// does next. The search then stops. It goes on as long as nothing was found.
+func (a *acting) short(s run.Scope, own assay.Usage) bool {
+	stop := a.env.keepsForAnswer(s, own)
+	if stop == "" || len(a.found.hits) == 0 {
+		return false
+	}
+	a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
+	return true
+}
+
+// A taking is the calls of one turn, of which only some are made.
+type taking struct {
+	uses      []use
+	malformed []bool // by call of the reply
+	circular  bool   // a call was made before
 }
 
 // A use is a call to be made, with the index of its use in the turn.
@@ -146,35 +232,135 @@ type use struct {
 	at int
 }
 
+// take reads the calls of a reply. A call that is refused is a step too, so that the journal has it.
+func (a *acting) take(ctx context.Context, s run.Scope, calls []llm.ToolCall, turn *role.ActStep) (taking, error) {
+	t := taking{malformed: make([]bool, len(calls))}
+	for i, c := range calls {
+		call, err := a.session.Parse(c.Name, c.Arguments)
+		refused := ""
+		switch {
+		case err != nil:
+			t.malformed[i], refused = true, err.Error()
+		case a.made[call.Key()]:
+			t.circular, refused = true, "this call was made before"
+		default:
+			a.made[call.Key()] = true
+			t.uses = append(t.uses, use{call, i})
+			turn.Uses = append(turn.Uses, useOf(c, tool.Refuse("it was not made")))
+			continue
+		}
+		out, err := refuse(ctx, s.Sub("refused", i), tool.RefusedCall(c.Name, c.Arguments), tool.Output{Refused: refused, Invalid: t.malformed[i]})
+		if err != nil {
+			return taking{}, err
+		}
+		turn.Uses = append(turn.Uses, useOf(c, tool.Refuse(out.Refused)))
+	}
+	return t, nil
+}
+
+// refuse records a call that is not made.
+func refuse(ctx context.Context, s run.Scope, call tool.Refused, out tool.Output) (tool.Output, error) {
+	step := run.Step{Name: "refused", Kind: assay.StepTool}
+	return run.Do(ctx, s, step, call, func(context.Context, tool.Refused) (tool.Output, assay.Usage, error) {
+		return out, assay.Usage{}, nil
+	})
+}
+
 func useOf(c llm.ToolCall, obs tool.Observation) role.ToolUse {
 	return role.ToolUse{Call: c, Brought: obs.Text, Short: obs.Brief, Failed: obs.Failed}
 }
 
-// mistaken counts an invalid call. Too many in a row end the search.
-func (a *acting) mistaken() {
-	if a.mistakes++; a.mistakes != a.env.Settings.React.Invalid {
-		return
+// count counts the malformed calls of a turn. Too many in a row end the search.
+func (a *acting) count(malformed []bool) {
+	for _, wrong := range malformed {
+		if !wrong {
+			a.mistakes = 0
+			continue
+		}
+		if a.mistakes++; a.mistakes == a.env.Settings.React.Invalid && !a.lost {
+			a.lost = true
+			a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row were of tools that do not exist, or with arguments that they do not take; its search ended there", a.mistakes))
+		}
 	}
-	a.found.stop = assay.StopNoProgress
-	a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row were of tools that do not exist, or with arguments that they do not take; its search ended there", a.mistakes))
 }
 
-// lost reports whether the actor made too many invalid calls in a row.
-func (a *acting) lost() bool { return a.mistakes >= a.env.Settings.React.Invalid }
-
-// decide asks the actor for its next action.
-func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
-	in := role.ActInput{
-		Question: a.env.Question, Style: a.style, Tools: tool.Tools(), Most: maxCalls, Left: left,
+// input returns the actor's input.
+func (a *acting) input(left int) role.ActInput {
+	return role.ActInput{
+		Question: a.env.Question, Style: a.style, Left: left, Plan: a.planned,
 		Memo: a.memo, Made: a.before, Steps: a.steps,
 		Found: a.best(), Terms: a.found.terms, Floor: a.env.Limits.Floor, Fresh: a.fresh, Plain: a.plain,
 	}
+}
+
+// decide asks the actor for its next action.
+func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
+	in := a.input(left)
+	in.Tools, in.Most = tool.Tools(), maxCalls
 	return hand(ctx, s, a.env, job[role.ActInput, role.Action]{
 		role:     role.ActorRole,
 		do:       a.env.Roles.Actor.Act,
 		outcome:  func(out *role.Action) *role.Outcome { return &out.Outcome },
 		cautious: role.Action{Done: true},
 	}, in, &a.found.notes)
+}
+
+// criticise asks the actor for its critique of the last step and revises the plan. It reports
+// whether the search goes on.
+func (a *acting) criticise(ctx context.Context, s run.Scope, left int) (goes bool, err error) {
+	if a.short(s, assay.Usage{Calls: 1, InputTokens: a.env.Limits.ContextTokens / 2}) {
+		return false, nil
+	}
+	out, err := hand(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
+		role:     role.ActorRole,
+		do:       a.env.Roles.Actor.Critique,
+		outcome:  func(out *role.SelfCritique) *role.Outcome { return &out.Outcome },
+		cautious: role.SelfCritique{Missing: []string{a.env.Question}, NextSearches: []string{}, Covered: []int{}},
+	}, a.input(left), &a.found.notes)
+	if err != nil {
+		return false, err
+	}
+	if out.Failure != "" {
+		out.Sufficient, out.Covered, out.Revised = false, nil, nil
+	}
+	a.plan = revised(a.plan, out)
+	last := &a.steps[len(a.steps)-1]
+	last.Critique, last.Plan = &out, a.plan
+	covered := !slices.ContainsFunc(a.plan, func(g role.Goal) bool { return !g.Done })
+	if len(a.found.hits) > 0 && (out.Sufficient || covered) {
+		a.found.stop = assay.StopSufficient
+		return false, nil
+	}
+	return true, nil
+}
+
+// revised returns a plan after a critique. Revised goals replace the open ones, unless none of them
+// is new. The needs of a revised plan are unknown.
+func revised(plan []role.Goal, k role.SelfCritique) []role.Goal {
+	plan = slices.Clone(plan)
+	for _, n := range k.Covered {
+		if n >= 0 && n < len(plan) {
+			plan[n].Done = true
+		}
+	}
+	var kept []role.Goal
+	for _, g := range plan {
+		if g.Done {
+			kept = append(kept, role.Goal{Text: g.Text, Done: true})
+		}
+	}
+	closed := len(kept)
+	for _, text := range k.Revised {
+		text = visible.Line(text)
+		known := slices.ContainsFunc(kept, func(g role.Goal) bool { return sameWords(g.Text, text) })
+		if text != "" && len(text) <= maxQuery && !known && len(kept)-closed < maxGoals {
+			kept = append(kept, role.Goal{Text: text})
+		}
+	}
+	if len(kept) == closed {
+		return plan
+	}
+	return kept
 }
 
 // best returns the hits of all tools, best first, at most as many as one search returns.
@@ -184,36 +370,41 @@ func (a *acting) best() []assay.Evidence {
 	return found[:min(len(found), a.env.Limits.Candidates)]
 }
 
-// perform makes the calls of a turn in parallel and adds their results in order. If the budget runs
-// out, the results so far count.
-func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *role.ActStep) error {
-	outs := make([]tool.Output, len(calls))
-	done := make([]bool, len(calls))
-	err := s.Parallel(ctx, "use", len(calls), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
-		step := run.Step{Name: calls[i].Tool, Kind: assay.StepTool}
-		out, err := run.Group(ctx, s, step, calls[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
+// perform makes the calls of a turn in parallel and adds their results in order. It reports whether
+// one of them searched or read. If the budget runs out, the results so far count.
+func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.ActStep) (retrieved bool, err error) {
+	outs := make([]tool.Output, len(t.uses))
+	done := make([]bool, len(t.uses))
+	err = s.Parallel(ctx, "use", len(t.uses), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		step := run.Step{Name: t.uses[i].Tool, Kind: assay.StepTool}
+		out, err := run.Group(ctx, s, step, t.uses[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
 			return a.session.Do(ctx, reach{a.env, s}, c)
 		})
 		outs[i], done[i] = out, err == nil
 		return err
 	})
 	if err != nil && stopOf(err) == "" {
-		return err
+		return false, err
 	}
 	before, known, brought, searches := a.overFloor(), len(a.found.hits), 0, a.found.iterations
-	for i, c := range calls {
-		if done[i] {
-			turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, outs[i]))
-			if outs[i].Results != nil {
-				brought += len(outs[i].Results.Hits)
-			}
+	for i, c := range t.uses {
+		if !done[i] {
+			continue
 		}
+		out := outs[i]
+		turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, out))
+		t.malformed[c.at] = out.Invalid
+		if out.Results != nil {
+			brought += len(out.Results.Hits)
+		}
+		retrieved = retrieved || out.Refused == "" && (out.Results != nil || out.Page != nil)
 	}
+	a.count(t.malformed)
 	if a.found.iterations > searches {
 		a.dry.after(len(a.found.hits)-known, brought)
 	}
 	a.fresh = a.overFloor() - before
-	return err
+	return retrieved, err
 }
 
 // overFloor returns the number of hits at or above the relevance floor.
@@ -231,14 +422,10 @@ func (a *acting) overFloor() int {
 func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	obs := a.session.Show(c, out)
 	f := &a.found
-	if !out.Invalid && !a.lost() {
-		a.mistakes = 0
-	}
 	switch {
-	case out.Invalid:
-		a.mistaken()
+	case out.Refused != "":
 	case out.Results != nil:
-		a.take(*out.Query, *out.Results)
+		a.searched(*out.Query, *out.Results)
 	case out.Page != nil:
 		f.merge(obs.Hits)
 	case out.Summary != nil:
@@ -251,14 +438,14 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	return obs
 }
 
-// take adds the results of a search. The terms of the question come only from searches without a
-// filter and collections; each search includes the question.
-func (a *acting) take(q assay.Query, found assay.Results) {
+// searched adds the results of a search or a walk. The terms of the question come only from searches
+// without a filter; each search includes the question.
+func (a *acting) searched(q assay.Query, found assay.Results) {
 	f := &a.found
 	terms := f.terms
 	f.take(a.env, q, found)
 	f.iterations++
-	if f.terms = terms; q.Filter.IsZero() && len(q.Collections) == 0 {
+	if f.terms = terms; q.Filter.IsZero() && q.Walk == assay.WalkNear {
 		f.terms, a.asked = found.Terms, true
 	}
 	for _, t := range found.Terms {
@@ -285,6 +472,7 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 		}
 	}
 	a.steps = slices.Clone(a.steps[last:])
+	a.planned = a.plan
 	return nil
 }
 
@@ -317,8 +505,9 @@ func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 }
 
 // keepsForAnswer returns the budget of which no more is left than grading, writing and verifying
-// need, or "". If the actor used it up, its hits could not be used.
-func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
+// need after own, the actor's next calls, or "". If the actor used it up, its hits could not be
+// used.
+func (e Env) keepsForAnswer(s run.Scope, own assay.Usage) assay.Stop {
 	var calls, tokens assay.Usage
 	for _, name := range []string{role.GraderRole, role.GeneratorRole, role.VerifierRole} {
 		if e.Began[name] != "" {
@@ -327,7 +516,8 @@ func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
 		}
 	}
 	if e.Began[role.ActorRole] != "" && calls.Calls > 0 {
-		calls.Calls++
+		calls.Calls += own.Calls
+		tokens.InputTokens += own.InputTokens
 	}
 	// The cost of a call is estimated from the calls made so far.
 	spent := s.Spent()

@@ -74,6 +74,8 @@ func (r *Result) empty() string {
 		return "Not answered: the run ended before the documents were searched to the end."
 	case assay.ReasonUngraded:
 		return "Not answered: what was found could not be graded."
+	case assay.ReasonMalformed:
+		return "Not answered: the search ended early in an error."
 	case assay.ReasonNoService:
 		return "Not answered: the managed service did not answer."
 	case assay.ReasonUnwritten:
@@ -104,6 +106,8 @@ func (r *Result) justify() string {
 		return fmt.Sprintf("The run was cut short (%s).", cmp.Or(r.spent, r.Stop))
 	case assay.ReasonUngraded:
 		return "The grader failed: " + remark(d.failure)
+	case assay.ReasonMalformed:
+		return "The search ended early because the actor's calls were malformed, and nothing that was found until then answers the question."
 	case assay.ReasonNoService:
 		return remark(d.service + " failed: " + d.failure)
 	case assay.ReasonUnwritten:
@@ -156,6 +160,8 @@ func (r *Result) whyShown() string {
 		return text + "; a list, a table or a conflict is not whole without what is left out."
 	case assay.ReasonUnjudged:
 		return text + "; whether they answer the question could not be judged."
+	case assay.ReasonMalformed:
+		return text + "; the search ended early because the actor's calls were malformed."
 	case assay.ReasonSupported, assay.ReasonNotAccepted:
 		return text + "; the evidence was graded sufficient."
 	}

@@ -39,41 +39,42 @@ type Call struct {
 
 	search   searchArguments
 	document documentArguments
-	results  resultsArguments
+	chunks   chunksArguments
 	compare  compareArguments
+	graph    graphArguments
 }
 
 // Key identifies a call. Equivalent calls have equal keys.
 func (c Call) Key() string { return c.Tool + " " + string(c.Arguments) }
 
 type searchArguments struct {
-	Query       string   `json:"query"`
-	Collections []string `json:"collections,omitempty"`
-	Filter      string   `json:"filter,omitempty"`
-	Limit       int      `json:"limit"`
+	Query   string `json:"query"`
+	Filters string `json:"filters,omitempty"`
 
 	filter assay.Filter
 }
 
 type documentArguments struct {
-	Document   string `json:"document"`
-	Collection string `json:"collection,omitempty"`
-	Offset     int    `json:"offset"`
-	Limit      int    `json:"limit"`
+	ID   string `json:"id"`
+	Page int    `json:"page,omitempty"` // 0: the whole document, or its first page
 }
 
-type resultsArguments struct {
-	Results  []int  `json:"results"`
-	Question string `json:"question,omitempty"`
+type chunksArguments struct {
+	Chunks     []int  `json:"chunks"`
+	EntityType string `json:"entity_type,omitempty"` // of Extract
 }
 
 type compareArguments struct {
-	Documents []string `json:"documents"`
-	Question  string   `json:"question,omitempty"`
+	IDs    []string `json:"ids"`
+	Aspect string   `json:"aspect"`
+}
+
+type graphArguments struct {
+	Entities []string `json:"entities"`
 }
 
 // Parse parses a call. The arguments must be a JSON object that follows the tool's schema exactly;
-// otherwise the error is a *[Refusal]. Parse does not check that the named results and documents
+// otherwise the error is a *[Refusal]. Parse does not check that the named chunks and documents
 // exist; [Session.Parse] does.
 func Parse(name, arguments string) (Call, error) {
 	d, ok := define(name)
@@ -119,7 +120,7 @@ func (d definition) refuse(err error) *Refusal {
 func describe(s *jsonschema.Schema) string {
 	switch s.Type {
 	case "string":
-		return fmt.Sprintf("text of 1 to %d characters", *s.MaxLength)
+		return fmt.Sprintf("text of %d to %d characters", *s.MinLength, *s.MaxLength)
 	case "integer":
 		return fmt.Sprintf("a whole number from %.0f to %.0f", *s.Minimum, *s.Maximum)
 	default:
@@ -127,7 +128,8 @@ func describe(s *jsonschema.Schema) string {
 	}
 }
 
-// take decodes arguments that follow the schema, and sets c.Arguments to their canonical form.
+// take decodes arguments that follow the schema, and sets c.Arguments to their canonical form. The
+// canonical form lowercases what is searched for, because search ignores case.
 func (c *Call) take(plain []byte) error {
 	var spelled any
 	var err error
@@ -137,29 +139,25 @@ func (c *Call) take(plain []byte) error {
 	case GetDocument:
 		a := &c.document
 		if err = json.Unmarshal(plain, a); err == nil {
-			a.Document, a.Collection = visible.Line(a.Document), visible.Line(a.Collection)
-			or(&a.Limit, defaultPage)
-			spelled, err = *a, said("document", a.Document, maxReference)
+			a.ID = visible.Line(a.ID)
+			spelled, err = *a, said("id", a.ID, maxReference)
 		}
-	case Summarise, Extract:
-		a := &c.results
-		if err = json.Unmarshal(plain, a); err == nil {
-			a.Question = visible.Line(a.Question)
-			slices.Sort(a.Results)
-			spelled, err = *a, said("question", cmp.Or(a.Question, "none"), maxQuery)
-		}
+	case Summarise:
+		a := &c.chunks
+		err = json.Unmarshal(plain, a)
+		slices.Sort(a.Chunks)
+		spelled = *a
+	case Extract:
+		spelled, err = c.takeExtract(plain)
 	case Compare:
 		a := &c.compare
 		if err = json.Unmarshal(plain, a); err == nil {
-			a.Question = visible.Line(a.Question)
-			err = said("question", cmp.Or(a.Question, "none"), maxQuery)
-			for i, d := range a.Documents {
-				a.Documents[i] = visible.Line(d)
-				err = errors.Join(err, said("documents", a.Documents[i], maxReference))
-			}
-			slices.Sort(a.Documents)
-			spelled = *a
+			a.Aspect = visible.Line(a.Aspect)
+			a.IDs, err = distinctLines("ids", a.IDs, maxReference)
+			spelled, err = *a, cmp.Or(err, said("aspect", a.Aspect, maxQuery))
 		}
+	case Graph:
+		spelled, err = c.takeGraph(plain)
 	}
 	if err != nil {
 		return err
@@ -168,33 +166,72 @@ func (c *Call) take(plain []byte) error {
 	return err
 }
 
-// takeSearch decodes the arguments of a search. Only the canonical form lowercases the query,
-// because search ignores case.
+// takeSearch decodes the arguments of a search.
 func (c *Call) takeSearch(plain []byte) (any, error) {
 	a := &c.search
 	if err := json.Unmarshal(plain, a); err != nil {
 		return nil, err
 	}
 	var err error
-	if a.filter, err = assay.ParseFilter(a.Filter); err != nil {
-		return nil, fmt.Errorf("filter: %s", strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))
+	if a.filter, err = assay.ParseFilter(a.Filters); err != nil {
+		return nil, fmt.Errorf("filters: %s", strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))
 	}
 	if err := a.filter.Check(nil); err != nil {
-		return nil, fmt.Errorf("filter: %s", strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))
+		return nil, fmt.Errorf("filters: %s", strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))
 	}
-	a.Query, a.Filter = visible.Line(a.Query), a.filter.String()
-	for i := range a.Collections {
-		a.Collections[i] = visible.Line(a.Collections[i])
-		if err := said("collections", a.Collections[i], maxName); err != nil {
+	a.Query, a.Filters = visible.Line(a.Query), a.filter.String()
+	spelled := *a
+	spelled.Query = folded(a.Query)
+	return spelled, cmp.Or(said("query", a.Query, maxQuery), said("query", spelled.Query, maxQuery))
+}
+
+// takeExtract decodes the arguments of an extraction.
+func (c *Call) takeExtract(plain []byte) (any, error) {
+	a := &c.chunks
+	if err := json.Unmarshal(plain, a); err != nil {
+		return nil, err
+	}
+	slices.Sort(a.Chunks)
+	a.EntityType = folded(a.EntityType)
+	return *a, said("entity_type", a.EntityType, maxKind)
+}
+
+// takeGraph decodes the arguments of a walk.
+func (c *Call) takeGraph(plain []byte) (any, error) {
+	a := &c.graph
+	if err := json.Unmarshal(plain, a); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.Entities, err = distinctLines("entities", a.Entities, maxQuery); err != nil {
+		return nil, err
+	}
+	spelled := graphArguments{}
+	for _, name := range a.Entities {
+		spelled.Entities = append(spelled.Entities, folded(name))
+	}
+	spelled.Entities, err = distinctLines("entities", spelled.Entities, maxQuery)
+	return spelled, err
+}
+
+// folded returns text on one line in lower case.
+func folded(text string) string { return visible.Line(strings.ToLower(text)) }
+
+// distinctLines returns the texts of a list on one line each, sorted. Texts that differ only in
+// white space or invisible characters are an error, as are empty ones.
+func distinctLines(name string, texts []string, most int) ([]string, error) {
+	lines := make([]string, len(texts))
+	for i, text := range texts {
+		lines[i] = visible.Line(text)
+		if err := said(name, lines[i], most); err != nil {
 			return nil, err
 		}
 	}
-	slices.Sort(a.Collections)
-	a.Collections = slices.Compact(a.Collections)
-	or(&a.Limit, defaultResults)
-	spelled := *a
-	spelled.Query = strings.ToLower(a.Query)
-	return spelled, said("query", a.Query, maxQuery)
+	slices.Sort(lines)
+	if len(slices.Compact(slices.Clone(lines))) < len(lines) {
+		return nil, fmt.Errorf("%s has an entry twice", name)
+	}
+	return lines, nil
 }
 
 // said returns an error if text has no visible characters, or has more than most. The length needs
@@ -207,12 +244,6 @@ func said(name, text string, most int) error {
 		return fmt.Errorf("%s has %d characters", name, n)
 	}
 	return nil
-}
-
-func or(field *int, value int) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // strictJSON decodes exactly one JSON value. It rejects duplicate fields, invalid UTF-8 and nesting

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 )
 
 // A Reference names a document: a version of it by ID, or its URI.
@@ -13,10 +14,10 @@ type Reference struct {
 	Document   string `json:"document,omitempty"` // ID, with Version
 	Version    string `json:"version,omitempty"`
 	URI        string `json:"uri,omitempty"`        // if Document is empty
-	Collection string `json:"collection,omitempty"` // of the URI; empty: any readable collection
+	Collection string `json:"collection,omitempty"` // of the URI
 }
 
-// A Page is a part of a document's text.
+// A Page is a document's text, or one page of it.
 type Page struct {
 	Document   string `json:"document"`
 	Version    string `json:"version"`
@@ -26,37 +27,81 @@ type Page struct {
 	Language   string `json:"language,omitempty"`
 	Line       int    `json:"line,omitempty"` // source line of Start, from 1; 0: not known
 	Number     int    `json:"page,omitempty"` // source page of Start, from 1; 0: the format has none
+	Of         int    `json:"of"`             // the page as the tool counts, from 1; 0: the whole document
+	Pages      int    `json:"pages"`          // as the tool counts, at least 1
 	Start      int    `json:"start"`
 	End        int    `json:"end"`
 	Total      int    `json:"total"` // bytes of the document's text
 	Text       string `json:"text"`  // the document's text[Start:End]
 }
 
-// PageOf returns the page of d that starts at offset. It has at most limit bytes and ends at a line
-// break if one is in its second half. An offset inside a character is moved back to its start.
-func PageOf(d assay.Document, offset, limit int) Page {
-	start := min(max(offset, 0), len(d.Text))
-	for start > 0 && start < len(d.Text) && !utf8.RuneStart(d.Text[start]) {
-		start--
+// Sizes in bytes. A page and its overlaps fit into an observation, however their text is escaped.
+const (
+	wholeSize   = 6000 // of a document that is read whole
+	pageSize    = 3000
+	pageOverlap = 250 // most that a page has of the one before it, and of the one after it
+)
+
+// PageOn returns the number of the page of a long document that has the byte at offset.
+func PageOn(offset int) int { return max(0, offset)/pageSize + 1 }
+
+// PageOf returns the whole of d if it fits into an observation, whatever n is. Otherwise it returns
+// page n, from 1; 0 means the first. Each page begins at a multiple of pageSize, and overlaps its
+// neighbours so that it begins and ends at a line if one is near. A page after the last one is
+// empty.
+func PageOf(d assay.Document, n int) Page {
+	p := Page{
+		Document: d.ID, Version: d.Version, Collection: d.Collection, URI: d.URI, Title: d.Title,
+		Pages: PageOn(len(d.Text)), Total: len(d.Text),
 	}
-	end := min(start+max(limit, 0), len(d.Text))
-	for end > start && end < len(d.Text) && !utf8.RuneStart(d.Text[end]) {
-		end--
+	if n = max(1, n); n <= p.Pages && fitsWhole(d.Text) {
+		p.End = len(d.Text)
+	} else {
+		p.Of = n
+		p.Start, p.End = pageSpan(d.Text, n)
 	}
-	if end < len(d.Text) {
-		if i := strings.LastIndexByte(d.Text[start:end], '\n'); i > (end-start)/2 {
-			end = start + i + 1
-		}
-	}
-	language := ""
+	p.Text = d.Text[p.Start:p.End]
 	if v, ok := d.Metadata["language"]; ok && v.Kind == assay.KindString {
-		language = v.String
+		p.Language = v.String
 	}
-	line, page := d.Position(start)
-	return Page{
-		Document: d.ID, Version: d.Version, Collection: d.Collection, URI: d.URI, Title: d.Title, Language: language,
-		Line: line, Number: page, Start: start, End: end, Total: len(d.Text), Text: d.Text[start:end],
+	p.Line, p.Number = d.Position(p.Start)
+	return p
+}
+
+// fitsWhole reports whether a text is shown whole.
+func fitsWhole(text string) bool {
+	return len(text) <= wholeSize && len(written(visible.Text(text))) <= MaxObservation-maxHead
+}
+
+// pageSpan returns the part of text that is page n.
+func pageSpan(text string, n int) (start, end int) {
+	if n > PageOn(len(text)) {
+		return len(text), len(text)
 	}
+	start, end = (n-1)*pageSize, min(n*pageSize, len(text))
+	if start > 0 {
+		from := runeStart(text, start-pageOverlap)
+		if i := strings.IndexByte(text[from:start], '\n'); i >= 0 {
+			from += i + 1
+		}
+		start = from
+	}
+	if end < len(text) {
+		to := runeStart(text, min(end+pageOverlap, len(text)))
+		if i := strings.LastIndexByte(text[end:to], '\n'); i >= 0 {
+			to = end + i + 1
+		}
+		end = to
+	}
+	return start, end
+}
+
+// runeStart returns the start of the character at byte i of text.
+func runeStart(text string, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
 }
 
 // Hit returns the page as a hit with the given relevance. Its chunk is not in the index.

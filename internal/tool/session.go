@@ -17,25 +17,31 @@ import (
 // filter and collections. An assay.ErrInvalid, ErrNotFound or ErrUnavailable is reported to the
 // agent that made the call; any other error ends the run. It is safe for concurrent use.
 type Reach interface {
-	// Search searches. The filter and collections of q narrow those of the principal.
+	// Search searches. The filter of q narrows that of the principal.
 	Search(ctx context.Context, q assay.Query) (assay.Results, error)
 
-	// Page reads a part of a document, as PageOf does. It returns assay.ErrNotFound for a document
-	// that does not exist, is not visible to the principal or does not match the filter.
-	Page(ctx context.Context, ref Reference, offset, limit int) (Page, error)
+	// Walk returns the passages that a walk over the entity graph reaches from what q.Text names
+	// and from the chunks q.From, those with the most mass first, at most q.Limit.
+	Walk(ctx context.Context, q assay.Query) (assay.Results, error)
 
+	// Page reads a document, as PageOf does. It returns assay.ErrNotFound for a document that does
+	// not exist, is not visible to the principal or does not match the filter.
+	Page(ctx context.Context, ref Reference, page int) (Page, error)
+
+	// Summarise, Compare and Extract read evidence. An empty question is that of the run, if there
+	// is one.
 	Summarise(ctx context.Context, in role.Reading) (role.Summary, error)
 	Compare(ctx context.Context, in role.Reading) (role.Contrast, error)
-	Extract(ctx context.Context, in role.Reading) (role.Extraction, error)
+	Extract(ctx context.Context, in role.ExtractInput) (role.Extraction, error)
 }
 
 // A Session tracks the tool calls for one question and numbers their results. Parse and Do may run
 // concurrently, even for several calls; Show may not.
 type Session struct {
-	// Collections are the collections that a call may name; empty means any.
-	Collections []string
+	// Results is the most results of a search or a walk; 0 means 8.
+	Results int
 
-	results   []assay.Hit // result n is at index n-1
+	results   []assay.Hit // chunk n is at index n-1
 	documents []reference // document dn is at index n-1
 }
 
@@ -57,8 +63,8 @@ type Output struct {
 	Invalid bool   `json:"invalid,omitempty"`
 }
 
-// Parse is like the function Parse, and also refuses results, documents and collections that this
-// session does not have.
+// Parse is like the function Parse, and also refuses chunks and documents that this session does not
+// have.
 func (s *Session) Parse(name, arguments string) (Call, error) {
 	c, err := Parse(name, arguments)
 	if err != nil {
@@ -72,32 +78,23 @@ func (s *Session) Parse(name, arguments string) (Call, error) {
 
 // known returns an error for the first name in c that does not exist in the session.
 func (s *Session) known(c Call) error {
-	named := c.search.Collections
-	if c.document.Collection != "" {
-		named = []string{c.document.Collection}
-	}
-	for _, name := range named {
-		if len(s.Collections) > 0 && !slices.Contains(s.Collections, name) {
-			return fmt.Errorf("there is no collection %q; there are %s", brief(name, 64), quoted(s.Collections))
-		}
-	}
-	for _, n := range c.results.Results {
+	for _, n := range c.chunks.Chunks {
 		if n > len(s.results) {
-			return fmt.Errorf("there is no result %d; %s", n, s.resultNumbers())
+			return fmt.Errorf("there is no chunk %d; %s", n, s.chunkNumbers())
 		}
 	}
-	for i, d := range c.compare.Documents {
+	for i, d := range c.compare.IDs {
 		at, ok := s.document(d)
 		if !ok {
 			return fmt.Errorf("no result is of a document %q; %s", brief(d, 64), s.handles())
 		}
-		for _, o := range c.compare.Documents[:i] {
+		for _, o := range c.compare.IDs[:i] {
 			if before, _ := s.document(o); before == at {
 				return fmt.Errorf("%q and %q are one document", brief(o, 64), brief(d, 64))
 			}
 		}
 	}
-	if d := c.document.Document; d != "" {
+	if d := c.document.ID; d != "" {
 		if _, ok := s.document(d); !ok && isHandle(d) {
 			return fmt.Errorf("no result is of a document %s; %s", d, s.handles())
 		}
@@ -105,15 +102,7 @@ func (s *Session) known(c Call) error {
 	return nil
 }
 
-func quoted(names []string) string {
-	var out []string
-	for _, n := range names {
-		out = append(out, strconv.Quote(brief(n, 64)))
-	}
-	return strings.Join(out, ", ")
-}
-
-func (s *Session) resultNumbers() string {
+func (s *Session) chunkNumbers() string {
 	if len(s.results) == 0 {
 		return "there are none yet: search first"
 	}
@@ -176,32 +165,56 @@ func reason(err error) string {
 func (s *Session) do(ctx context.Context, reach Reach, c Call) (out Output, err error) {
 	switch c.Tool {
 	case Search:
-		q := assay.Query{Text: c.search.Query, Collections: c.search.Collections, Filter: c.search.filter, Limit: c.search.Limit}
+		q := assay.Query{Text: c.search.Query, Filter: c.search.filter, Limit: cmp.Or(s.Results, defaultResults)}
 		found, err := reach.Search(ctx, q)
 		return Output{Query: &q, Results: &found}, err
+	case Graph:
+		q := assay.Query{Text: strings.Join(c.graph.Entities, ", "), Walk: assay.WalkFar, From: s.naming(c.graph.Entities), Limit: cmp.Or(s.Results, defaultResults)}
+		found, err := reach.Walk(ctx, q)
+		return Output{Query: &q, Results: &found}, err
 	case GetDocument:
-		page, err := reach.Page(ctx, s.refer(c.document), c.document.Offset, c.document.Limit)
+		page, err := reach.Page(ctx, s.refer(c.document.ID), c.document.Page)
 		return Output{Page: &page}, err
 	case Summarise:
-		summary, err := reach.Summarise(ctx, role.Reading{Question: c.results.Question, Evidence: s.evidence(c.results.Results)})
+		summary, err := reach.Summarise(ctx, role.Reading{Evidence: s.evidence(c.chunks.Chunks)})
 		return Output{Summary: &summary}, err
 	case Compare:
-		contrast, err := reach.Compare(ctx, role.Reading{Question: c.compare.Question, Evidence: s.ofDocuments(c.compare.Documents)})
+		contrast, err := reach.Compare(ctx, role.Reading{Question: c.compare.Aspect, Evidence: s.ofDocuments(c.compare.IDs)})
 		return Output{Contrast: &contrast}, err
 	case Extract:
-		extraction, err := reach.Extract(ctx, role.Reading{Question: c.results.Question, Evidence: s.evidence(c.results.Results)})
+		in := role.ExtractInput{Reading: role.Reading{Evidence: s.evidence(c.chunks.Chunks)}, EntityType: c.chunks.EntityType}
+		extraction, err := reach.Extract(ctx, in)
 		return Output{Extraction: &extraction}, err
 	}
 	return Output{}, fmt.Errorf("there is no tool %q: %w", c.Tool, assay.ErrInvalid)
 }
 
 // refer returns a Reference to the document to read.
-func (s *Session) refer(a documentArguments) Reference {
-	if at, ok := s.document(a.Document); ok {
+func (s *Session) refer(id string) Reference {
+	if at, ok := s.document(id); ok {
 		r := s.documents[at]
 		return Reference{Document: r.id, Version: r.version, URI: r.uri}
 	}
-	return Reference{URI: a.Document, Collection: a.Collection}
+	return Reference{URI: id}
+}
+
+// naming returns the chunk IDs of the best results that have one of the names in their text, title
+// or headings.
+func (s *Session) naming(names []string) []string {
+	const most = 8
+	var found []assay.Hit
+	for _, h := range s.results {
+		text := folded(strings.Join(append([]string{h.Title, h.Text}, h.Chunk.Headings...), "\n"))
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, folded(name)) }) {
+			found = append(found, h)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	var ids []string
+	for _, h := range found[:min(most, len(found))] {
+		ids = append(ids, h.Chunk.ID)
+	}
+	return ids
 }
 
 func (s *Session) evidence(numbers []int) []assay.Evidence {

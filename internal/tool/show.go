@@ -20,6 +20,7 @@ const (
 	maxShown  = 1600 // of a passage of a search
 	minShown  = 120
 	maxPhrase = 300
+	maxHead   = 1200 // of what stands beside the text of a page, at most
 
 	mostListed = 100 // entries of a list
 )
@@ -38,8 +39,10 @@ func (s *Session) Show(c Call, out Output) Observation {
 	switch {
 	case out.Refused != "":
 		return Refuse(out.Refused)
+	case out.Results != nil && c.Tool == Graph:
+		return s.showResults(*out.Results, "the graph leads from these names to no passage: search for them, or spell them as the documents do")
 	case out.Results != nil:
-		return s.showResults(*out.Results)
+		return s.showResults(*out.Results, "nothing was found: try other words")
 	case out.Page != nil:
 		return s.showPage(*out.Page)
 	case out.Summary != nil:
@@ -72,14 +75,13 @@ func written(v any) string {
 }
 
 type shownResult struct {
-	Result    int      `json:"result"`
-	Document  string   `json:"document"`
+	Chunk     int      `json:"chunk"`
+	ID        string   `json:"id"` // of its document
 	URI       string   `json:"uri"`
 	Title     string   `json:"title,omitempty"`
 	Headings  []string `json:"headings,omitempty"`
 	Relevance float64  `json:"relevance"`
-	Start     int      `json:"start"`
-	End       int      `json:"end"`
+	Page      int      `json:"page"` // of get_document
 	Text      string   `json:"text"`
 	Cut       string   `json:"cut,omitempty"`
 }
@@ -90,7 +92,8 @@ type shownResults struct {
 	Note    string        `json:"note,omitempty"`
 }
 
-func (s *Session) showResults(found assay.Results) Observation {
+// showResults renders results. The note is shown if there are none.
+func (s *Session) showResults(found assay.Results, none string) Observation {
 	var numbers []int
 	for _, h := range found.Hits {
 		numbers = append(numbers, s.number(h))
@@ -101,13 +104,13 @@ func (s *Session) showResults(found assay.Results) Observation {
 	}
 	obs := Observation{Hits: found.Hits, Brief: "nothing was found"}
 	if len(numbers) > 0 {
-		obs.Brief = fmt.Sprintf("results %s", runs(numbers))
+		obs.Brief = fmt.Sprintf("chunks %s", runs(numbers))
 	}
 	shown, room := len(found.Hits), maxShown
 	for {
 		out := shownResults{Results: []shownResult{}, Left: len(found.Hits) - shown}
 		if len(found.Hits) == 0 {
-			out.Note = "nothing was found: try other words"
+			out.Note = none
 		}
 		for i, h := range found.Hits[:shown] {
 			out.Results = append(out.Results, resultOf(h, numbers[i], handles[i], room))
@@ -127,8 +130,8 @@ func (s *Session) showResults(found assay.Results) Observation {
 // resultOf renders a hit with up to room bytes of its text.
 func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
 	out := shownResult{
-		Result: number, Document: handle, URI: brief(h.URI, maxPhrase), Title: brief(h.Title, 120),
-		Relevance: math.Round(h.Scores.Relevance*100) / 100, Start: h.Chunk.Start, End: h.Chunk.End,
+		Chunk: number, ID: handle, URI: brief(h.URI, maxPhrase), Title: brief(h.Title, 120),
+		Relevance: math.Round(h.Scores.Relevance*100) / 100, Page: PageOn(h.Chunk.Start),
 	}
 	for _, heading := range h.Chunk.Headings[max(0, len(h.Chunk.Headings)-3):] {
 		out.Headings = append(out.Headings, brief(heading, 120))
@@ -136,7 +139,7 @@ func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
 	text := upTo(h.Text, room)
 	out.Text = visible.Text(text)
 	if len(text) < len(h.Text) {
-		out.Cut = fmt.Sprintf("%d of %d bytes; get_document %s with offset %d goes on", len(text), len(h.Text), handle, h.Chunk.Start+len(text))
+		out.Cut = fmt.Sprintf("%d of %d bytes are shown; page %d of %s goes on", len(text), len(h.Text), PageOn(h.Chunk.Start+len(text)), handle)
 	}
 	return out
 }
@@ -153,37 +156,37 @@ func upTo(text string, n int) string {
 }
 
 type shownPage struct {
-	Result   int    `json:"result"`
-	Document string `json:"document"`
-	URI      string `json:"uri"`
-	Title    string `json:"title,omitempty"`
-	Start    int    `json:"start"`
-	End      int    `json:"end"`
-	Total    int    `json:"total"`
-	Text     string `json:"text"`
-	Next     string `json:"next,omitempty"`
+	Chunk int    `json:"chunk"`
+	ID    string `json:"id"`
+	URI   string `json:"uri"`
+	Title string `json:"title,omitempty"`
+	Page  int    `json:"page,omitempty"` // not set for a whole document
+	Pages int    `json:"pages,omitempty"`
+	Total int    `json:"total"` // bytes of the document
+	Text  string `json:"text"`
+	Cut   string `json:"cut,omitempty"`
 }
 
 // showPage renders a page. Text that does not fit is neither shown nor used as evidence.
 func (s *Session) showPage(p Page) Observation {
-	h := p.Hit(0)
-	handle := s.handle(h)
+	handle := s.handle(p.Hit(0))
 	if p.Start >= p.Total {
-		return Refuse(fmt.Sprintf("the document ends at byte %d: there is nothing at %d", p.Total, p.Start))
+		return Refuse(fmt.Sprintf("the document has %d pages, and no page %d", p.Pages, p.Of))
 	}
-	for {
-		h = p.Hit(s.relevanceOf(p))
-		shown := shownPage{
-			Document: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Start: p.Start, End: p.End, Total: p.Total, Text: visible.Text(p.Text),
-			Result: s.peek(h),
+	for whole := len(p.Text); ; {
+		h := p.Hit(s.relevanceOf(p))
+		shown := shownPage{Chunk: s.peek(h), ID: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Total: p.Total, Text: visible.Text(p.Text)}
+		what := "whole"
+		if p.Of > 0 {
+			shown.Page, shown.Pages = p.Of, p.Pages
+			what = fmt.Sprintf("page %d of %d", p.Of, p.Pages)
 		}
-		if p.End < p.Total {
-			shown.Next = fmt.Sprintf("offset %d goes on", p.End)
+		if len(p.Text) < whole {
+			shown.Cut = fmt.Sprintf("%d of %d bytes are shown", len(p.Text), whole)
 		}
 		text := written(shown)
 		if len(text) <= MaxObservation {
-			n := s.number(h)
-			return Observation{Text: text, Hits: []assay.Hit{h}, Brief: fmt.Sprintf("result %d, bytes %d to %d of %d", n, p.Start, p.End, p.Total)}
+			return Observation{Text: text, Hits: []assay.Hit{h}, Brief: fmt.Sprintf("chunk %d, %s", s.number(h), what)}
 		}
 		p.Text = upTo(p.Text, len(p.Text)*3/4)
 		p.End = p.Start + len(p.Text)
@@ -201,11 +204,11 @@ func (s *Session) peek(h assay.Hit) int {
 }
 
 type shownStatement struct {
-	Text    string `json:"text"`
-	Results []int  `json:"results"`
+	Text   string `json:"text"`
+	Chunks []int  `json:"chunks"`
 }
 
-// statements renders a role's statements. It drops those without an existing result.
+// statements renders a role's statements. It drops those without an existing chunk.
 func (s *Session) statements(from []role.Statement) []shownStatement {
 	out := []shownStatement{}
 	for _, st := range from {
@@ -217,7 +220,7 @@ func (s *Session) statements(from []role.Statement) []shownStatement {
 	return out
 }
 
-// real returns the numbers that belong to results, ascending and without duplicates.
+// real returns the numbers that belong to chunks, ascending and without duplicates.
 func (s *Session) real(numbers []int) []int {
 	var out []int
 	for _, n := range numbers {
@@ -260,9 +263,9 @@ func (s *Session) showContrast(c role.Contrast) Observation {
 }
 
 type shownEntity struct {
-	Name    string `json:"name"`
-	Kind    string `json:"kind,omitempty"`
-	Results []int  `json:"results"`
+	Name   string `json:"name"`
+	Kind   string `json:"kind,omitempty"`
+	Chunks []int  `json:"chunks"`
 }
 
 func (s *Session) showExtraction(x role.Extraction) Observation {
@@ -293,7 +296,7 @@ func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, l
 		if o.Failure != "" {
 			return Refuse("it could not be done: " + o.Failure)
 		}
-		nothing := "the results say nothing of that kind"
+		nothing := "the chunks say nothing of that kind"
 		return Observation{Text: written(struct {
 			Note string `json:"note"`
 		}{nothing}), Brief: nothing}

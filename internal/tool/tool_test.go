@@ -18,8 +18,8 @@ import (
 // TestTools checks the tool definitions: names that providers accept, descriptions, and schemas
 // that a standard JSON Schema reader accepts.
 func TestTools(t *testing.T) {
-	if len(Tools()) != 5 || len(Names()) != 5 {
-		t.Fatalf("%d tools, %d names; want five", len(Tools()), len(Names()))
+	if len(Tools()) != 6 || len(Names()) != 6 {
+		t.Fatalf("%d tools, %d names; want six", len(Tools()), len(Names()))
 	}
 	for i, d := range Tools() {
 		if d.Name != Names()[i] || !regexp.MustCompile(`^[a-z_]{1,64}$`).MatchString(d.Name) || len(d.Description) < 60 {
@@ -42,14 +42,16 @@ func TestTools(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
-		{Search, `{"query":" Read  timeouts "}`, `{"limit":8,"query":"read timeouts"}`},
-		{Search, `{"limit":8.0,"query":"READ timeouts"}`, `{"limit":8,"query":"read timeouts"}`},
-		{Search, `{"query":"x","collections":["b","a"],"filter":"year>2020"}`, `{"collections":["a","b"],"filter":"year > 2020","limit":8,"query":"x"}`},
-		{GetDocument, `{"document":"d2"}`, `{"document":"d2","limit":3000,"offset":0}`},
-		{GetDocument, `{"document":"/a.md","offset":1e3,"limit":200}`, `{"document":"/a.md","limit":200,"offset":1000}`},
-		{Summarise, `{"results":[3,1]}`, `{"results":[1,3]}`},
-		{Compare, `{"documents":["d2","d1"],"question":"who"}`, `{"documents":["d1","d2"],"question":"who"}`},
-		{Extract, `{"results":[20]}`, `{"results":[20]}`},
+		{Search, `{"query":" Read  timeouts "}`, `{"query":"read timeouts"}`},
+		{Search, `{"filters":"","query":"READ timeouts"}`, `{"query":"read timeouts"}`},
+		{Search, `{"query":"x","filters":"year>2020"}`, `{"filters":"year > 2020","query":"x"}`},
+		{GetDocument, `{"id":"d2"}`, `{"id":"d2"}`},
+		{GetDocument, `{"id":"/a.md","page":2e0}`, `{"id":"/a.md","page":2}`},
+		{Summarise, `{"chunks":[3,1]}`, `{"chunks":[1,3]}`},
+		{Compare, `{"ids":["d2","d1"],"aspect":" who  pays"}`, `{"aspect":"who pays","ids":["d1","d2"]}`},
+		{Extract, `{"chunks":[20],"entity_type":"Person"}`, `{"chunks":[20],"entity_type":"person"}`},
+		{Extract, `{"chunks":[2],"entity_type":"names of  rivers"}`, `{"chunks":[2],"entity_type":"names of rivers"}`},
+		{Graph, `{"entities":["The Beta","Alpha"]}`, `{"entities":["alpha","the beta"]}`},
 	} {
 		got, err := Parse(c.tool, c.arguments)
 		if err != nil || string(got.Arguments) != c.want {
@@ -78,13 +80,22 @@ func TestRefused(t *testing.T) {
 		{Search, `{"query":""}`, "query has 0 characters"},
 		{Search, `{"query":" \u200b\t"}`, "query says nothing"},
 		{Search, `{"query":"` + strings.Repeat("x", 401) + `"}`, "query has 401 characters"},
-		{Search, `{"query":"x","limit":0}`, "limit is 0"},
-		{Search, `{"query":"x","limit":-1}`, "limit is -1"},
-		{Search, `{"query":"x","limit":21}`, "limit is 21"},
-		{Search, `{"query":"x","limit":2.5}`, "limit is no whole number"},
-		{Search, `{"query":"x","limit":"2"}`, "limit is no whole number"},
-		{Search, `{"query":"x","limit":1e999}`, "no valid JSON"},
-		{Search, `{"query":"x","limit":NaN}`, "no valid JSON"},
+		{Search, `{"query":"x","limit":8}`, `there is no parameter "limit"`},
+		{Search, `{"query":"x","filter":"year > 2020"}`, `there is no parameter "filter"`},
+		{Search, `{"query":"x","filters":{"equals":{"key":"year","value":2024}}}`, "filters is no text"},
+		{Search, `{"query":"x","filters":["year > 2020"]}`, "filters is no text"},
+		{Search, `{"query":"x","filters":"year >"}`, "filters: "},
+		{Search, `{"query":"x","filters":"` + strings.Repeat("(", 900) + `"}`, "filters: "},
+		{Search, `{"query":"x","filters":"` + strings.Repeat("x", 1001) + `"}`, "filters has 1001 characters"},
+		{GetDocument, `{"id":"d1","page":0}`, "page is 0"},
+		{GetDocument, `{"id":"d1","page":-1}`, "page is -1"},
+		{GetDocument, `{"id":"d1","page":2.5}`, "page is no whole number"},
+		{GetDocument, `{"id":"d1","page":"2"}`, "page is no whole number"},
+		{GetDocument, `{"id":"d1","page":1e999}`, "no valid JSON"},
+		{GetDocument, `{"id":"d1","page":NaN}`, "no valid JSON"},
+		{GetDocument, `{"id":"d1","page":1e300}`, "page is"},
+		{GetDocument, `{"id":"\u200b"}`, "id says nothing"},
+		{GetDocument, `{"document":"d1"}`, "id is missing"},
 		{Search, `{"query":"x","tenant":"other"}`, `there is no parameter "tenant"`},
 		{Search, `{"query":"x","access":["*"]}`, `there is no parameter "access"`},
 		{Search, `{"Query":"x"}`, "query is missing"},
@@ -98,21 +109,27 @@ func TestRefused(t *testing.T) {
 		{Search, deep, "nested deeper"},
 		{Search, strings.Repeat("[", 4000), "nested deeper"},
 		{Search, `{"query":"` + strings.Repeat("x", 10<<20) + `"}`, "at most 8192 are read"},
-		{Search, `{"query":"x","collections":[]}`, "collections has 0 entries"},
-		{Search, `{"query":"x","collections":["a","a"]}`, "an entry twice"},
-		{Search, `{"query":"x","collections":"a"}`, "collections is no list"},
-		{Search, `{"query":"x","filter":"year >"}`, "filter"},
-		{Search, `{"query":"x","filter":{"orAll":[]}}`, "filter is no text"},
-		{GetDocument, `{"document":"d1","offset":-1}`, "offset is -1"},
-		{GetDocument, `{"document":"d1","limit":1}`, "limit is 1"},
-		{GetDocument, `{"document":"d1","offset":1e300}`, "offset is"},
-		{Summarise, `{"results":[]}`, "results has 0 entries"},
-		{Summarise, `{"results":[0]}`, "entry 1 of results is 0"},
-		{Summarise, `{"results":[1,1]}`, "an entry twice"},
-		{Summarise, `{"results":["1"]}`, "no whole number"},
-		{Compare, `{"documents":["d1"]}`, "documents has 1 entries"},
-		{Compare, `{"documents":["d1","d2","d3","d4","d5"]}`, "documents has 5 entries"},
-		{Extract, `{"results":[1.5]}`, "no whole number"},
+		{Search, `{"query":"x","collections":["a"]}`, `there is no parameter "collections"`},
+		{Summarise, `{"chunks":[]}`, "chunks has 0 entries"},
+		{Summarise, `{"chunks":[0]}`, "entry 1 of chunks is 0"},
+		{Summarise, `{"chunks":[1,1]}`, "an entry twice"},
+		{Summarise, `{"chunks":["1"]}`, "no whole number"},
+		{Summarise, `{"results":[1]}`, "chunks is missing"},
+		{Compare, `{"ids":["d1"],"aspect":"x"}`, "ids has 1 entries"},
+		{Compare, `{"ids":["d1","d2","d3","d4","d5"],"aspect":"x"}`, "ids has 5 entries"},
+		{Compare, `{"ids":["d1","d2"]}`, "aspect is missing"},
+		{Compare, `{"ids":["d1","d2"],"aspect":"\u200b"}`, "aspect says nothing"},
+		{Compare, `{"ids":["d1"," d1"],"aspect":"x"}`, "an entry twice"},
+		{Extract, `{"chunks":[1.5],"entity_type":"any"}`, "no whole number"},
+		{Extract, `{"chunks":[1]}`, "entity_type is missing"},
+		{Extract, `{"chunks":[1],"entity_type":["person"]}`, "entity_type is no text"},
+		{Extract, `{"chunks":[1],"entity_type":"` + strings.Repeat("x", 61) + `"}`, "entity_type has 61 characters"},
+		{Graph, `{"entities":[]}`, "entities has 0 entries"},
+		{Graph, `{"entities":["a","b","c","d","e"]}`, "entities has 5 entries"},
+		{Graph, `{"entities":"Alpha"}`, "entities is no list"},
+		{Graph, `{"entities":["Alpha","ALPHA "]}`, "an entry twice"},
+		{Graph, `{"entities":[" \u200b"]}`, "entities says nothing"},
+		{Graph, `{"entity":"Alpha"}`, "entities is missing"},
 	} {
 		_, err := Parse(c.tool, c.arguments)
 		var refusal *Refusal
@@ -132,7 +149,7 @@ func TestSchemasAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 11))
 	taken := 0
 	for range 20_000 {
-		d := definitions()[random.IntN(5)]
+		d := definitions()[random.IntN(len(definitions()))]
 		value := map[string]any{}
 		for name, p := range d.schema.Properties {
 			if random.IntN(4) > 0 {
@@ -196,13 +213,18 @@ func TestKeys(t *testing.T) {
 	keys := map[string]string{}
 	for _, c := range []struct{ same, tool, arguments string }{
 		{"a", Search, `{"query":"x y"}`},
-		{"a", Search, `{ "limit": 8, "query": "X  Y" }`},
-		{"b", Search, `{"query":"x y","limit":9}`},
-		{"c", Search, `{"query":"x y","filter":"a = 1"}`},
-		{"c", Search, `{"query":"x y","filter":"a=1"}`},
-		{"d", Summarise, `{"results":[1,2]}`},
-		{"d", Summarise, `{"results":[2,1]}`},
-		{"e", Extract, `{"results":[1,2]}`},
+		{"a", Search, `{ "query": "X  Y" }`},
+		{"b", GetDocument, `{"id":"d1"}`},
+		{"b2", GetDocument, `{"id":"d1","page":2}`},
+		{"c", Search, `{"query":"x y","filters":"a = 1"}`},
+		{"c", Search, `{"query":"x y","filters":"a=1"}`},
+		{"d", Summarise, `{"chunks":[1,2]}`},
+		{"d", Summarise, `{"chunks":[2,1]}`},
+		{"e", Extract, `{"chunks":[1,2],"entity_type":"person"}`},
+		{"e", Extract, `{"chunks":[2,1],"entity_type":" Person"}`},
+		{"f", Extract, `{"chunks":[1,2],"entity_type":"place"}`},
+		{"g", Graph, `{"entities":["Alpha","beta"]}`},
+		{"g", Graph, `{"entities":["Beta","alpha"]}`},
 	} {
 		call, err := Parse(c.tool, c.arguments)
 		if err != nil {
@@ -223,13 +245,13 @@ func TestKeys(t *testing.T) {
 // FuzzParse checks that every accepted call follows the schema, and that its canonical form parses
 // to an equal call.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"query":"x"}`, `{"document":"d1","offset":3}`, `{"results":[1,2]}`, `{"documents":["d1","d2"]}`, `{"a":{"a":[]}}`, "\xff", `{"query":"\ud800"}`} {
+	for _, seed := range []string{`{"query":"x"}`, `{"query":"x","filters":"year >= 2024 and (type = \"a\" or not x has 1)"}`, `{"id":"d1","page":3}`, `{"chunks":[1,2]}`, `{"chunks":[1],"entity_type":"person"}`, `{"ids":["d1","d2"],"aspect":"x"}`, `{"entities":["İ","ß"]}`, `{"a":{"a":[]}}`, "\xff", `{"query":"\ud800"}`} {
 		for i := range Names() {
 			f.Add(i, seed)
 		}
 	}
 	f.Fuzz(func(t *testing.T, i int, arguments string) {
-		name := Names()[((i%5)+5)%5]
+		name := Names()[((i%6)+6)%6]
 		call, err := Parse(name, arguments)
 		if err != nil {
 			if !errors.Is(err, assay.ErrInvalid) || !utf8.ValidString(err.Error()) {
@@ -237,7 +259,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if utf8.RuneCountInString(call.search.Filter) > maxFilter || utf8.RuneCountInString(call.document.Collection) > maxName {
+		if utf8.RuneCountInString(call.search.Filters) > maxFilter {
 			return // the canonical form is longer than the input
 		}
 		d, _ := define(name)

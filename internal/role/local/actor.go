@@ -15,29 +15,80 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Actor acts by rule. It searches for the question, in the style [role.AllInOne] for all of
-// its parts at once, and grades the results with [Grader]. As long as they are insufficient,
-// it searches for the queries of the grader and of [Querier], and reads on if the best passage
-// is cut off. For a comparison it searches for both sides and compares their documents. It is
-// done if the results are sufficient, if the last calls brought no relevant passage, or if it
-// has no further query. On MuSiQue (100 questions, ten passages) it finds all passages that are
-// needed for 80 questions, one search for 76.
+// Actor acts by rule. Its plan is that of [Planner]. It searches for the question, in the style
+// [role.AllInOne] for all of its parts at once, and grades the results with [Grader]. As long as
+// they are insufficient, it searches for the queries of the grader and of [Querier], and reads on if
+// the best passage is cut off. For a comparison it searches for both sides and compares their
+// documents. It is done if the results are sufficient, if the last calls brought no relevant
+// passage, or if it has no further query. On MuSiQue (100 questions, ten passages) it finds all
+// passages that are needed for 80 questions, one search for 76.
 type Actor struct{ Reader llm.Reader }
 
-// The tools that Actor calls. Package tool defines them; a test of package strategy compares
-// the names.
+// The tools that Actor calls, and the size of the pages of get_document. Package tool defines them;
+// a test of package strategy compares them.
 const (
 	searchTool   = "search"
 	documentTool = "get_document"
 	compareTool  = "compare_documents"
+
+	PageBytes = 3000
 )
 
-const (
-	reachBack   = 500  // bytes before a passage that are read with the text after it
-	reachPage   = 4000 // bytes of a page
-	mostResults = 20
-	maxURI      = 2000 // bytes of a URI that a tool takes
-)
+const maxURI = 2000 // bytes of a URI that a tool takes
+
+// Plan implements role.Actor. It returns an error only when ctx has ended.
+func (Actor) Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
+	plan, err := Planner{}.Plan(ctx, c, question)
+	if err != nil {
+		return role.Plan{}, err
+	}
+	for i, text := range spelledOut(plan) {
+		plan.SubQuestions[i].Text = text
+	}
+	return plan, nil
+}
+
+// Critique implements role.Actor by grading the results for the question and, if they do not answer
+// it, for each open goal. The goals of a comparison are often mere names, which cannot be graded. It
+// returns an error only when ctx has ended.
+func (r Actor) Critique(ctx context.Context, c role.Caller, in role.ActInput) (role.SelfCritique, error) {
+	plan, err := Planner{}.Plan(ctx, c, in.Question)
+	if err != nil {
+		return role.SelfCritique{}, err
+	}
+	a := acts{in: in, plan: plan, tried: searched(in)}
+	grade, err := a.grade(ctx, c, r, in.Question, in.Terms)
+	if err != nil {
+		return role.SelfCritique{}, err
+	}
+	out := role.SelfCritique{Sufficient: grade.Verdict == assay.Sufficient, Missing: []string{}, NextSearches: []string{}, Covered: []int{}}
+	out.Notes = grade.Notes
+	goals, open := in.Current(), []string{}
+	for i, g := range goals {
+		done := g.Done || out.Sufficient
+		if !done && len(goals) > 1 && plan.Shape != role.Comparison {
+			of, err := a.grade(ctx, c, r, g.Text, nil)
+			if err != nil {
+				return role.SelfCritique{}, err
+			}
+			done = of.Verdict == assay.Sufficient
+		}
+		if done {
+			out.Covered = append(out.Covered, i)
+		} else {
+			open = append(open, g.Text)
+		}
+	}
+	if out.Sufficient {
+		return out, nil
+	}
+	if out.Missing = append(out.Missing, grade.Missing...); 0 < len(open) && len(open) < len(goals) {
+		out.Missing = open
+	}
+	queries, err := a.queries(ctx, c, grade)
+	out.NextSearches = append(out.NextSearches, queries...)
+	return out, err
+}
 
 // Act implements role.Actor. It returns an error only when ctx has ended.
 func (r Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
@@ -50,27 +101,50 @@ func (r Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 		a.begin()
 		return a.action("what the question asks is searched first")
 	}
-	hits := make([]assay.Hit, len(in.Found))
-	for i, ev := range in.Found {
-		hits[i] = ev.Hit
-	}
-	grade, err := Grader(r).Grade(ctx, c, role.GradeInput{Question: in.Question, Hits: hits, Terms: in.Terms, Tried: a.tried, Floor: in.Floor})
+	found, err := a.judged(ctx, c, r)
 	if err != nil {
 		return role.Action{}, err
 	}
 	if a.compare(); len(a.calls) > 0 {
 		return a.action("both sides were searched: their documents are compared")
 	}
+	missing := "missing: " + oneLine(strings.Join(found.Missing, "; "))
 	switch {
-	case grade.Verdict == assay.Sufficient:
-		return role.Action{Thought: grade.Reason, Done: true}, nil
+	case found.Sufficient:
+		return role.Action{Thought: "the results answer the question", Done: true}, nil
 	case in.Fresh == 0 && len(a.tried) > a.firstSearches():
-		return role.Action{Thought: "the last calls brought nothing that helps; " + grade.Reason, Done: true}, nil
+		return role.Action{Thought: "the last calls brought nothing that helps; " + missing, Done: true}, nil
 	}
-	if err := a.next(ctx, c, grade, hits); err != nil {
-		return role.Action{}, err
+	a.next(found.NextSearches)
+	return a.action(missing)
+}
+
+// judged returns the critique of the last step, or makes one if there is none.
+func (a *acts) judged(ctx context.Context, c role.Caller, r Actor) (role.SelfCritique, error) {
+	if made := a.in.Critique(); made != nil && made.Failure == "" {
+		return *made, nil
 	}
-	return a.action(grade.Reason)
+	in := a.in
+	in.Plan, in.Steps = nil, slices.Clone(in.Steps)
+	for i := range in.Steps {
+		in.Steps[i].Plan = nil // without goals only the question is graded
+	}
+	return r.Critique(ctx, c, in)
+}
+
+// grade grades the results for a question.
+func (a *acts) grade(ctx context.Context, c role.Caller, r Actor, question string, terms []assay.Term) (role.Grade, error) {
+	in := role.GradeInput{Question: question, Hits: a.hits(), Terms: terms, Tried: a.tried, Floor: a.in.Floor}
+	return Grader(r).Grade(ctx, c, in)
+}
+
+// hits returns the results, best first.
+func (a *acts) hits() []assay.Hit {
+	hits := make([]assay.Hit, len(a.in.Found))
+	for i, ev := range a.in.Found {
+		hits[i] = ev.Hit
+	}
+	return hits
 }
 
 // acts are the calls of one reply.
@@ -127,7 +201,7 @@ func (a *acts) search(query string) {
 		return
 	}
 	a.tried = append(a.tried, query)
-	a.call(searchTool, map[string]any{"query": query, "limit": mostResults})
+	a.call(searchTool, map[string]any{"query": query})
 }
 
 // action returns the reply with the calls. Without calls the actor is done.
@@ -161,13 +235,11 @@ func (a *acts) firstSearches() int {
 	return 1
 }
 
-// follow adds a search, unless the query has only some of the question's words: it would find
-// passages that are relevant to these words and not to the question.
-func (a *acts) follow(query string) {
+// leads reports whether a query has more than some of the question's words. One that does not would
+// find passages that are relevant to these words and not to the question.
+func (a *acts) leads(query string) bool {
 	asked, words := contentOf(a.in.Question), contentOf(query)
-	if !within(asked, words) || len(words) >= len(asked) {
-		a.search(query)
-	}
+	return query != "" && (!within(asked, words) || len(words) >= len(asked))
 }
 
 // compare compares the best documents of both sides of a comparison, once.
@@ -190,7 +262,7 @@ func (a *acts) compare() {
 		}
 	}
 	if len(documents) == 2 {
-		a.call(compareTool, map[string]any{"documents": documents, "question": clip(a.in.Question)})
+		a.call(compareTool, map[string]any{"ids": documents, "aspect": clip(a.in.Question)})
 	}
 }
 
@@ -203,24 +275,32 @@ func clip(question string) string {
 	return string([]rune(question)[:most])
 }
 
-// next adds searches for the queries of the grader and the querier, and reads on if the best
-// passage is cut off.
-func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits []assay.Hit) error {
-	a.follow(grade.Query)
-	query, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(hits), Gaps: grade.Missing})
-	if err != nil {
-		return err
+// queries returns the queries of the grader and of the querier.
+func (a *acts) queries(ctx context.Context, c role.Caller, grade role.Grade) ([]string, error) {
+	var out []string
+	if a.leads(grade.Query) {
+		out = append(out, grade.Query)
+		a.tried = append(a.tried, grade.Query)
 	}
-	if query.Gap != "" {
-		a.follow(query.Query)
+	next, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(a.hits()), Gaps: grade.Missing})
+	if err == nil && next.Gap != "" && a.leads(next.Query) {
+		out = append(out, next.Query)
 	}
+	return out, err
+}
+
+// next adds searches for the queries, and reads on if the best passage is cut off.
+func (a *acts) next(queries []string) {
+	for _, query := range queries {
+		a.search(query)
+	}
+	hits := a.hits()
 	if len(hits) == 0 || a.called(documentTool) {
-		return nil
+		return
 	}
 	if h := hits[0]; cutOff(h) && len(h.URI) <= maxURI {
-		a.call(documentTool, map[string]any{"document": h.URI, "offset": max(0, h.Chunk.Start-reachBack), "limit": reachPage})
+		a.call(documentTool, map[string]any{"id": h.URI, "page": h.Chunk.End/PageBytes + 1})
 	}
-	return nil
 }
 
 // history returns the queries so far. The results of the last one are the sentences of the best

@@ -684,13 +684,28 @@ func TestSources(t *testing.T) {
 		t.Errorf("contrast by words %+v, %v", contrast, err)
 	}
 	in.Question = ""
-	extraction, err := local.Extractor{}.Extract(t.Context(), nil, role.Reading{Evidence: evidenceOf(hit("a", "The gateway Heron takes 30 seconds. See os.Open.", 0.9), hit("b", "It is called Heron.", 0.9))})
+	gateway := role.ExtractInput{Reading: role.Reading{Evidence: evidenceOf(hit("a", "The gateway Heron takes 30 seconds. See os.Open.", 0.9), hit("b", "It is called Heron.", 0.9))}}
+	extraction, err := local.Extractor{}.Extract(t.Context(), nil, gateway)
 	if err != nil || len(extraction.Facts) != 2 {
 		t.Errorf("facts %+v, %v", extraction.Facts, err)
 	}
 	entities := []role.Entity{{Name: "Heron", Kind: "name", Evidence: []int{1, 2}}, {Name: "os.Open", Kind: "identifier", Evidence: []int{1}}, {Name: "30 seconds", Kind: "number", Evidence: []int{1}}}
 	if diff := cmp.Diff(entities, extraction.Entities); diff != "" {
 		t.Errorf("entities (-want +got):\n%s", diff)
+	}
+	for entityType, want := range map[string][]string{
+		role.AnyEntity: {"Heron", "os.Open", "30 seconds"}, "gateways": {"Heron", "os.Open", "30 seconds"}, role.Organisation: {"Heron"},
+		role.Product: {"Heron", "os.Open"}, role.Identifier: {"os.Open"}, role.Amount: {"30 seconds"}, role.Date: {"30 seconds"},
+	} {
+		gateway.EntityType = entityType
+		extraction, err := local.Extractor{}.Extract(t.Context(), nil, gateway)
+		var names []string
+		for _, e := range extraction.Entities {
+			names = append(names, e.Name)
+		}
+		if diff := cmp.Diff(want, names); diff != "" || err != nil {
+			t.Errorf("entities of the type %s, %v (-want +got):\n%s", entityType, err, diff)
+		}
 	}
 }
 
@@ -721,7 +736,7 @@ func TestEnded(t *testing.T) {
 			return err
 		},
 		"extractor": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Extractor{Reader: r}.Extract(ctx, nil, in)
+			_, err := local.Extractor{Reader: r}.Extract(ctx, nil, role.ExtractInput{Reading: in})
 			return err
 		},
 		"reflector": func(ctx context.Context, r llm.Reader, in role.Reading) error {

@@ -225,9 +225,9 @@ func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, err
 	return role.Differ, nil
 }
 
-// Extractor lists names, identifiers, and numbers with the word after them, all by their form.
-// Its facts are the sentences that answer the question, or the first sentence of each piece if
-// there is no question.
+// Extractor lists names, identifiers, and numbers with the word after them, all by their form, as
+// far as an entity of the type can have that form. Its facts are the sentences that answer the
+// question, or the first sentence of each piece if there is no question.
 type Extractor struct{ Reader llm.Reader }
 
 // The bounds of an extraction.
@@ -240,7 +240,7 @@ const (
 var counted = lazyregexp.New(`\b\d[\d.,]*(?: ?%|[ -]\pL{2,20}\b)`)
 
 // Extract implements role.Extractor. It returns an error only when ctx has ended.
-func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) (role.Extraction, error) {
+func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.ExtractInput) (role.Extraction, error) {
 	said, err := sayings(ctx, e.Reader, in.Question, in.Evidence)
 	if err != nil {
 		return role.Extraction{}, err
@@ -258,12 +258,18 @@ func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) 
 			out.Entities[at].Evidence = append(out.Entities[at].Evidence, number)
 		}
 	}
+	names, identifiers, numbers := formsOf(in.EntityType)
 	for _, ev := range in.Evidence {
 		for _, name := range surface.Names(ev.Hit.Text) {
-			add(name, kindOfName(name), ev.Number)
+			kind := kindOfName(name)
+			if kind == role.Identifier && identifiers || kind != role.Identifier && names {
+				add(name, kind, ev.Number)
+			}
 		}
 		for _, number := range counted.FindAllString(ev.Hit.Text, -1) {
-			add(number, "number", ev.Number)
+			if numbers {
+				add(number, "number", ev.Number)
+			}
 		}
 	}
 	for i := range out.Entities {
@@ -274,12 +280,28 @@ func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) 
 	return out, nil
 }
 
+// formsOf returns the forms that entities of a type can have. A name does not show whether it is of
+// a person or a place. Any form can be of a type in other words.
+func formsOf(entityType string) (names, identifiers, numbers bool) {
+	switch entityType {
+	case role.Person, role.Organisation, role.Place:
+		return true, false, false
+	case role.Product:
+		return true, true, false
+	case role.Identifier:
+		return false, true, false
+	case role.Date, role.Amount:
+		return false, false, true
+	}
+	return true, true, true
+}
+
 // kindOfName returns the kind of a name by its form: an identifier has a capital, a digit or a
 // mark inside.
 func kindOfName(name string) string {
 	inside := func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || strings.ContainsRune("_./", r) }
 	if !strings.Contains(name, " ") && strings.ContainsFunc(name[1:], inside) {
-		return "identifier"
+		return role.Identifier
 	}
 	return "name"
 }

@@ -170,7 +170,7 @@ func (t *turn) messages(k, room int) []llm.Message {
 	for _, s := range steps[:left] {
 		made = append(made, s.Uses...)
 	}
-	data := map[string]any{"Question": t.in.Question, "Made": usesText(made), "Memo": memoText(t.in.Memo), "Left": left, "Tools": ""}
+	data := map[string]any{"Question": t.in.Question, "Plan": planText(t.in.Plan), "Made": usesText(made), "Memo": memoText(t.in.Memo), "Left": left, "Tools": ""}
 	if t.plain {
 		data["Tools"] = toolsText(t.in.Tools)
 	}
@@ -180,6 +180,9 @@ func (t *turn) messages(k, room int) []llm.Message {
 		after := fmt.Sprintf("You have %d more replies.", t.in.Left+k-1-i)
 		if s.Note != "" {
 			after += " " + s.Note + "."
+		}
+		if critique := critiqueText(s.Critique, s.Plan); critique != "" {
+			after = fenced("critique", critique) + "\n" + after
 		}
 		if t.plain {
 			messages = append(messages, inWords(s, room, after)...)
@@ -194,7 +197,7 @@ func (t *turn) messages(k, room int) []llm.Message {
 // repeated unchanged, except for parts that a provider would reject.
 func inCalls(s role.ActStep, room int, after string, ids map[string]bool) []llm.Message {
 	said := llm.Message{Speaker: llm.Assistant, Text: harmless(s.Thought)}
-	told := llm.Message{Speaker: llm.User, Text: after}
+	told := llm.Message{Speaker: llm.User, Text: mark(after)}
 	for _, u := range s.Uses {
 		call := u.Call
 		if call.ID == "" || len(call.ID) > 64 || ids[call.ID] || !plainName.MatchString(call.ID) {

@@ -180,7 +180,7 @@ var everyRole = map[string]struct {
 		return prompted.Verifier{Config: cfg}.Verify(ctx, c, claims)
 	}, `{"verdicts":[{"claim":1,"reason":"it says so","quotes":["three months ahead"],"verdict":"supported","score":0.9},{"claim":2,"reason":"six","verdict":"contradicted","score":0.1}]}`},
 	role.ExtractorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Extractor{Config: cfg}.Extract(ctx, c, reading)
+		return prompted.Extractor{Config: cfg}.Extract(ctx, c, role.ExtractInput{Reading: reading, EntityType: role.Organisation})
 	}, `{"entities":[{"name":"Acme Housing","kind":"organisation","sources":[1]}],"facts":[{"text":"The deposit is 900 euros.","sources":[1]}]}`},
 	role.SummariserRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Summariser{Config: cfg}.Summarise(ctx, c, reading)

@@ -165,7 +165,7 @@ func TestAnalyseNames(t *testing.T) {
 
 func TestTools(t *testing.T) {
 	x, err := prompted.Extractor{Config: config()}.Extract(t.Context(), replies(t,
-		`{"entities":[{"name":"Acme Housing","kind":"landlord","sources":[2,1]},{"name":"Evilcorp","kind":"?","sources":[1]}],"facts":[{"text":"Evilcorp takes 900 euros.","sources":[1]},{"text":"The deposit is 900 euros.","sources":[1]}]}`), reading)
+		`{"entities":[{"name":"Acme Housing","kind":"landlord","sources":[2,1]},{"name":"Evilcorp","kind":"?","sources":[1]}],"facts":[{"text":"Evilcorp takes 900 euros.","sources":[1]},{"text":"The deposit is 900 euros.","sources":[1]}]}`), role.ExtractInput{Reading: reading, EntityType: "landlord"})
 	if err != nil || len(x.Entities) != 1 || len(x.Entities[0].Evidence) != 1 || len(x.Facts) != 1 || len(x.Dropped) != 2 {
 		t.Errorf("extraction %+v, %v", x, err)
 	}

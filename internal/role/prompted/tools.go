@@ -29,7 +29,7 @@ type entityReply struct {
 var extractionOutput = outputOf[extractionReply]("extraction")
 
 // Extract implements role.Extractor.
-func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) (role.Extraction, error) {
+func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.ExtractInput) (role.Extraction, error) {
 	out := role.Extraction{Entities: []role.Entity{}, Facts: []role.Statement{}}
 	if len(in.Evidence) == 0 {
 		return out, nil
@@ -37,7 +37,7 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 	var given []int
 	reply, outcome, err := ask(ctx, c, job[extractionReply]{
 		Config: e.Config, role: role.ExtractorRole, out: extractionOutput(), maxTokens: 1200,
-		write: readingAll(in, &given),
+		write: readingTyped(in, &given),
 		check: func(r *extractionReply) []string {
 			problems := checkClaims("facts", r.Facts, given)
 			for _, x := range r.Entities {
@@ -63,7 +63,7 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 	if instead, ended, done := behind.instead(ctx, outcome, err); done {
 		return instead, ended
 	}
-	held := newHoldings(in, given, reply.Facts)
+	held := newHoldings(in.Reading, given, reply.Facts)
 	for _, x := range reply.Entities {
 		name := shorten(line(x.Name), maxPhrase)
 		named := slices.DeleteFunc(slices.Sorted(slices.Values(known(x.Sources, given))), func(n int) bool { return !held.says(n, name) })
@@ -78,6 +78,19 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 	out.Dropped = append(out.Dropped, dropped...)
 	out.Outcome = leftOut(outcome, role.ExtractorRole, out.Dropped)
 	return out, nil
+}
+
+// readingTyped is readingAll with the type of the entities, if it is a certain one.
+func readingTyped(in role.ExtractInput, given *[]int) func(prompt, int) (string, []string, bool) {
+	kind := in.EntityType
+	if kind == role.AnyEntity {
+		kind = ""
+	}
+	best, _ := contextOf(role.GenerateInput{Evidence: in.Evidence, Context: in.Context})
+	return reading(best, func(shown []passage) any {
+		*given = numbersOf(shown)
+		return map[string]any{"Question": in.Question, "Passages": shown, "Type": kind}
+	})
 }
 
 // Summariser summarises evidence.
