@@ -1,16 +1,18 @@
 // Package assay defines the vocabulary of the assay engine: documents, chunks, queries, hits,
 // evidence, claims, citations, answers and runs, and the metadata filter. It is plain structs
-// without I/O. All other packages use these types. Programs start with package engine, which
-// opens a data directory, ingests and asks.
+// without I/O. All other packages use these types. It also holds the kinds of failure with their
+// exit codes and HTTP statuses. Programs start with standalone.Open, which opens an engine with
+// the models in the binary. Package engine ingests and asks, and takes a program's own store,
+// strategies, roles and retriever.
 //
 // # A document, package by package
 //
 // Package source walks a folder and finds handbook.md with its sidecar of metadata. Package
-// parse turns its bytes into normalised text with headings, lists and tables; every offset in
-// the system is a byte offset into that text. Package internal/chunk cuts the text into chunks
+// parse chooses a format by its bytes and makes normalised text of them, with headings, lists and
+// tables; every offset in the system is a byte offset into that text. Package internal/chunk cuts the text into chunks
 // that keep their heading path. Package internal/ingest runs these steps in parallel and writes
-// each finished [Document] with its [Chunk] values through the interfaces of package store,
-// which store/sqlite implements. Package internal/index adds the chunks to its segments, so
+// each finished [Document] with its [Chunk] values through the interfaces of package store, to the
+// tenant that the engine was opened for; store/sqlite implements them. Package internal/index adds the chunks to its segments, so
 // that they can be searched at once; vectors, made by an llm.Embedder, follow behind.
 //
 // # A question, package by package

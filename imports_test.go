@@ -2,6 +2,7 @@ package assay_test
 
 import (
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -45,7 +46,8 @@ var allowed = map[string][]string{
 	"provider":          {"llm", "ground"}, // provider/embedded also provider/local
 	"internal/models":   {},
 	"scripts":           {},
-	"cmd/assay":         {"llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats"},
+	"standalone":        {"engine", "provider"},
+	"cmd/assay":         {"standalone", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats"},
 }
 
 func TestImports(t *testing.T) {
@@ -114,6 +116,136 @@ func owner(folder string) string {
 		}
 	}
 	return folder
+}
+
+// nameable lists the packages whose exported declarations users can write down in full.
+var nameable = []string{".", "engine", "llm", "parse", "run", "source", "standalone", "store", "store/sqlite", "strategy"}
+
+// TestExportedTypes checks that no exported declaration of these packages mentions a type of an
+// internal package. Aliases of such types are allowed.
+func TestExportedTypes(t *testing.T) {
+	err := eachSource(func(file string) error {
+		if !slices.Contains(nameable, filepath.ToSlash(filepath.Dir(file))) {
+			return nil
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		hidden := map[string]bool{} // names of imported internal packages
+		for _, imp := range f.Imports {
+			p, _ := strconv.Unquote(imp.Path.Value)
+			if strings.Contains(p, "/internal/") {
+				hidden[importName(imp, p)] = true
+			}
+		}
+		for _, decl := range f.Decls {
+			for _, exported := range exportedTypes(decl) {
+				ast.Inspect(exported, func(n ast.Node) bool {
+					s, ok := n.(*ast.SelectorExpr)
+					if !ok {
+						return true
+					}
+					if pkg, ok := s.X.(*ast.Ident); ok && hidden[pkg.Name] {
+						t.Errorf("%s: %s.%s cannot be named by users", files.Position(s.Pos()), pkg.Name, s.Sel.Name)
+					}
+					return false
+				})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func importName(imp *ast.ImportSpec, importPath string) string {
+	if imp.Name != nil {
+		return imp.Name.Name
+	}
+	return path.Base(importPath)
+}
+
+// exportedTypes returns the types that an exported declaration shows: parameters and results,
+// exported fields, methods of interfaces, and the declared types of variables.
+func exportedTypes(decl ast.Decl) (types []ast.Node) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv)) {
+			types = append(types, d.Type)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && !s.Assign.IsValid() {
+					types = append(types, shownType(s.Type)...)
+				}
+			case *ast.ValueSpec:
+				if s.Names[0].IsExported() && s.Type != nil {
+					types = append(types, s.Type)
+				}
+			}
+		}
+	}
+	return types
+}
+
+func exportedReceiver(recv *ast.FieldList) bool {
+	t := recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if generic, ok := t.(*ast.IndexExpr); ok {
+		t = generic.X
+	}
+	name, ok := t.(*ast.Ident)
+	return ok && name.IsExported()
+}
+
+// shownType returns the parts of a type that documentation shows.
+func shownType(t ast.Expr) []ast.Node {
+	s, ok := t.(*ast.StructType)
+	if !ok {
+		return []ast.Node{t}
+	}
+	var shown []ast.Node
+	for _, f := range s.Fields.List {
+		embedded := len(f.Names) == 0
+		if embedded || slices.ContainsFunc(f.Names, (*ast.Ident).IsExported) {
+			shown = append(shown, f.Type)
+		}
+	}
+	return shown
+}
+
+// TestExamples checks that each public package has an example whose output is checked.
+func TestExamples(t *testing.T) {
+	for _, dir := range []string{".", "engine", "eval", "ground", "llm", "parse", "provider/local", "role", "run", "source", "standalone", "store", "strategy"} {
+		files, err := filepath.Glob(filepath.Join(dir, "example*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked := 0
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range doc.Examples(f) {
+				if e.Output == "" {
+					t.Errorf("%s: Example%s has no output", file, e.Name)
+					continue
+				}
+				checked++
+			}
+		}
+		if checked == 0 {
+			t.Errorf("package %s has no example", dir)
+		}
+	}
 }
 
 func isModule(dir string) bool {

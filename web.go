@@ -28,3 +28,18 @@ type WebResult struct {
 	Title   string `json:"title"`
 	Snippet string `json:"snippet"` // the excerpt that the service shows
 }
+
+// A PageFetcher fetches pages that a WebSearcher found. Their addresses are untrusted: the one that
+// the engine uses by default connects only to the public internet. It is safe for concurrent use.
+type PageFetcher interface {
+	// Fetch returns the page at an address. The error is ErrInvalid if the address must not be
+	// fetched, and ErrUnavailable if it could not be.
+	Fetch(ctx context.Context, url string) (WebPage, error)
+}
+
+// A WebPage is a fetched page.
+type WebPage struct {
+	URL  string // of the page itself, after all redirects
+	Type string // media type without parameters: "text/html", "text/plain"
+	Data []byte // in UTF-8 if the server named the encoding
+}

@@ -215,7 +215,7 @@ func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	ix, err := index.Open(ctx, filepath.Join(w.tenant.Dir(), "index"), w.tenant.Content()) // not the writer, which has no identity
+	ix, err := index.Open(ctx, w.tenant.IndexDir(), w.tenant.Content())
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 // A tenantWriter writes the only tenant of a data directory.
 type tenantWriter struct {
 	store.Writer
-	tenant *sqlite.Tenant
+	tenant store.Tenant
 }
 
 func openWriter(ctx context.Context, dir string) (w tenantWriter, done func() error, err error) {

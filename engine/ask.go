@@ -148,6 +148,9 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	if _, err := strategy.Lookup(req.Strategy, e.config.Strategies...); err != nil {
+		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
+	}
 	if err := checkInterrupted(records, e.config.Models.unless(req.Local)); err != nil {
 		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -172,7 +175,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 		wall = modelWall
 	}
 	req.Strategy = cmp.Or(req.Strategy, e.config.Strategy)
-	req, err := req.complete(wall)
+	req, err := req.complete(wall, e.config.Strategies)
 	if err != nil {
 		return req, err
 	}
@@ -195,7 +198,11 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if req.Filter.IsZero() {
 		return req, nil
 	}
-	retriever, err := e.search(ctx)
+	builtin, err := e.search(ctx)
+	if err != nil {
+		return req, err
+	}
+	retriever, err := e.wrap(builtin)
 	if err != nil {
 		return req, err
 	}
@@ -229,15 +236,17 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store
 // can be resumed.
 func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
 	defer e.catching.answering()()
-	retriever, err := e.search(ctx)
+	builtin, err := e.search(ctx)
 	if err == nil {
 		err = e.catchUp(ctx)
 	}
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
-	if s, ok := retriever.(*searcher); ok {
-		retriever = s.forRun(req)
+	builtin = builtin.forRun(req)
+	retriever, err := e.wrap(builtin)
+	if err != nil {
+		return assay.Answer{}, true, err
 	}
 	clock := watching{}
 	if emit != nil {
@@ -249,7 +258,8 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease sto
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
-	answer, err = e.answer(ctx, r, req, session, retriever, drafts(r.ID, emit))
+	tools := runTools{retriever: retriever, services: builtin.services()}
+	answer, err = e.answer(ctx, r, req, session, tools, drafts(r.ID, emit))
 	clock.complete(&answer, req)
 	if stopped := session.Finish(); stopped != nil {
 		return assay.Answer{}, !errors.Is(stopped, assay.ErrDiverged), stopped
@@ -257,18 +267,23 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease sto
 	return answer, false, err
 }
 
+// runTools are the services of a live run. They are zero in a replay, which calls none.
+type runTools struct {
+	retriever assay.Retriever
+	services  string // names of the remote services that the retriever may call
+}
+
+// replays reports whether the run is replayed.
+func (t runTools) replays() bool { return t.retriever == nil }
+
 // answer calls the strategy and completes its answer with the run's ID and usage. written
 // receives the text that a model writes (see strategy.Env); it may be nil.
-func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, retriever assay.Retriever, written func(string, llm.Delta)) (assay.Answer, error) {
+func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, tools runTools, written func(string, llm.Delta)) (assay.Answer, error) {
 	models := e.config.Models.unless(req.Local)
-	services := ""
-	if s, ok := retriever.(*searcher); ok {
-		services = s.services()
-	}
 	web, off := e.webOf(req)
 	scope := session.Scope()
 	how := roleOptions{keys: req.Keys}
-	if retriever != nil { // a replay calls no reader
+	if !tools.replays() {
 		var err error
 		if how.reader, err = e.reader(); err != nil {
 			return assay.Answer{}, err
@@ -276,6 +291,10 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		if how.reader == nil && req.Reader != "" { // the reader that the run began with is no longer configured
 			how.reader = absentReader(req.Reader)
 		}
+	}
+	roles, err := e.roles(models, how, req.Local)
+	if err != nil {
+		return assay.Answer{}, err
 	}
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Request: strategy.Request{
@@ -292,15 +311,16 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 			ReaderModel:      req.Reader,
 		},
 		Tools: strategy.Tools{
-			Retriever: retriever,
-			Content:   e.content,
-			Roles:     models.roles(how),
-			Services:  services,
-			Web:       web,
-			NoWeb:     off,
-			Managed:   e.managedOf(req),
-			Earlier:   req.Earlier,
-			Cache:     answerCache{e, r.Principal, req},
+			Retriever:  tools.retriever,
+			Content:    e.content,
+			Roles:      roles,
+			Services:   tools.services,
+			Web:        web,
+			NoWeb:      off,
+			Managed:    e.managedOf(req),
+			Strategies: e.config.Strategies,
+			Earlier:    req.Earlier,
+			Cache:      answerCache{e, r.Principal, req},
 		},
 		Limits:   req.limits(),
 		Settings: req.Settings,

@@ -75,11 +75,14 @@ var program = sync.OnceValue(func() string {
 })
 
 // cacheKey returns the key under which the answer to a request is looked up and offered. It is
-// empty if the answer must not be cached: the answer depends on a conversation or on sources
-// other than the documents, or the cache is disabled. If the content cannot be read it is empty
+// empty if the answer must not be cached: the answer depends on a conversation, on sources other
+// than the documents or on the caller's own code, or the cache is disabled. If the content cannot be read it is empty
 // too; the run's own first step reports that error.
 func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req stored) string {
-	if e.config.NoCache || len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() || principal.User == "" || program() == "" {
+	if e.config.NoCache || e.config.extended(req.Strategy) || principal.User == "" || program() == "" {
+		return ""
+	}
+	if len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() {
 		return ""
 	}
 	sequence, err := e.content.Sequence(ctx)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/ingest"
@@ -166,9 +164,9 @@ func (c *catching) yield(ctx context.Context) error {
 	}
 }
 
-// embeddingLock is the file that the process making vectors holds locked. Without the lock, two
+// embeddingLock is the tenant's lock that the process making vectors holds. Without it, two
 // processes would compute the same vectors.
-const embeddingLock = "embedding.lock"
+const embeddingLock = "embedding"
 
 // pass makes the vectors that the wanted model still lacks, adds them to the index, and drops the
 // vectors of other models once the wanted model has caught up with them.
@@ -186,11 +184,11 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	case <-ctx.Done():
 		return report, ctx.Err()
 	}
-	lock := flock.New(filepath.Join(e.tenant.Dir(), embeddingLock))
-	if err := c.alone(ctx, lock, opts); err != nil {
+	lock, err := c.alone(ctx, opts)
+	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	model, encoder, err := c.encoder(ctx)
 	if err != nil {
 		return report, err
@@ -244,22 +242,19 @@ func (c *catching) encoder(ctx context.Context) (model string, e llm.Embedder, e
 // errNoEncoder is the error of an engine without encoders.
 var errNoEncoder = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
 
-// alone waits for the embedding lock. While another process holds it, alone reports that
-// process's progress.
-func (c *catching) alone(ctx context.Context, lock *flock.Flock, opts ingest.EmbedOptions) error {
+// alone waits for the embedding lock and returns it. While another process holds it, alone reports
+// that process's progress.
+func (c *catching) alone(ctx context.Context, opts ingest.EmbedOptions) (io.Closer, error) {
 	const every = 500 * time.Millisecond
 	for {
-		ok, err := lock.TryLock()
-		if err != nil {
-			return fmt.Errorf("lock %s: %w", lock.Path(), err)
-		}
-		if ok {
-			return nil
+		lock, err := c.engine.tenant.Lock(ctx, embeddingLock)
+		if !errors.Is(err, assay.ErrLocked) {
+			return lock, err
 		}
 		if opts.Progress != nil {
 			report, err := c.engine.vectorReport(ctx)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if report != nil {
 				opts.Progress(ingest.EmbedProgress{Model: report.Model, Left: report.Missing()})
@@ -268,11 +263,11 @@ func (c *catching) alone(ctx context.Context, lock *flock.Flock, opts ingest.Emb
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		if opts.Before != nil {
 			if err := opts.Before(ctx); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}

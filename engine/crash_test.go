@@ -91,14 +91,10 @@ func runChild(spec string) error {
 	if err != nil {
 		return err
 	}
-	found, err := e.search(ctx)
-	if err != nil {
-		return err
-	}
-	e.retriever = &spy{Retriever: found, before: func(context.Context, assay.Query) error {
+	spyOn(e, &spy{before: func(context.Context, assay.Query) error {
 		time.Sleep(c.Slow)
 		return nil
-	}}
+	}})
 	e.runs = killingRuns{e.runs, &c}
 	fmt.Println("started")
 	_, err = e.Answer(ctx, assay.Local(), req)

@@ -1,5 +1,6 @@
-// Package engine is the entry point for programs: it opens a data directory, ingests documents
-// into it and answers questions from them.
+// Package engine opens a tenant's data, in a data directory or in a store of the caller, ingests
+// documents into it and answers questions from them. Package standalone opens an engine with the
+// models in the binary.
 //
 // [Open] returns an [Engine]. [Engine.Ingest] ingests documents. [Engine.Ask] answers a question
 // and yields an [Event] for each step, the answer last; [Engine.Answer] returns only the answer.
@@ -21,6 +22,9 @@
 // engine falls back where it can and names the model in the answer's Notes. Answer.Roles lists
 // which model did each role. The configuration that a run began with is stored with it, so that
 // the run can be resumed and replayed under another configuration.
+//
+// Config.Store, Config.Strategies, Config.Roles and Config.Retriever take implementations of the
+// caller. Hits that the principal may not see are dropped, whatever a retriever returns.
 //
 // The package connects the others and contains no algorithms. Package ingest reads documents,
 // package strategy decides how questions are answered, and packages run and store keep the runs.

@@ -1,18 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
-	"github.com/assay-rag/assay/store/sqlite"
+	"github.com/assay-rag/assay/store"
 )
 
 // A Check is the result of one of Doctor's checks.
@@ -27,30 +29,48 @@ type Check struct {
 // twice before it can delete the first copy.
 const minFreeBytes = 64 << 20
 
-// Doctor checks a data directory: the directory, its databases and their writer, the documents,
-// the index, the encoder and the coverage of its vectors, the journals of all runs, the free disk
-// space, and the reader. It returns the checks that it could run and changes nothing.
+// Doctor checks the data of a tenant: the data directory and its free disk space, the databases and
+// their writer, the documents, the index, the encoder and the coverage of its vectors, the journals
+// of all runs, and the reader. With Config.Store there is no data directory to check. It returns the
+// checks that it could run and changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
-	x := &examination{ctx: ctx, dir: config.Dir}
-	if x.directory() && x.databases() {
-		x.writer()
-		x.size()
-		x.documents()
-		x.index()
-		x.vectors(config)
-		x.runs()
-		x.failed("databases", x.tenant.Close())
+	x := &examination{ctx: ctx, config: config, name: cmp.Or(config.Tenant, DefaultTenant)}
+	if config.Store != nil || x.directory() {
+		x.store()
 	}
-	x.reader(config)
+	x.reader()
 	return x.checks
 }
 
 // An examination collects the checks of Doctor.
 type examination struct {
 	ctx    context.Context
-	dir    string
-	tenant *sqlite.Tenant
+	config Config
+	name   string // of the tenant
+	tenant store.Tenant
 	checks []Check
+}
+
+// store runs the checks of the tenant's data.
+func (x *examination) store() {
+	s, own, err := x.config.open(x.ctx)
+	if x.failed("data directory", err) {
+		return
+	}
+	if own != nil {
+		x.fine("data directory", "%s", x.config.Dir)
+		defer func() { x.failed("databases", own.Close()) }()
+	}
+	if !x.databases(s) {
+		return
+	}
+	x.writer()
+	x.size()
+	x.documents()
+	x.index()
+	x.vectors()
+	x.runs()
+	x.failed("databases", x.tenant.Close())
 }
 
 func (x *examination) fine(name, format string, args ...any) {
@@ -69,15 +89,16 @@ func (x *examination) failed(name string, err error) bool {
 // whether there is any content to check.
 func (x *examination) directory() bool {
 	const name = "data directory"
-	entries, err := os.ReadDir(x.dir)
+	dir := x.config.Dir
+	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		x.failed(name, fmt.Errorf("%s does not exist: %w", x.dir, assay.ErrNotFound))
+		x.failed(name, fmt.Errorf("%s does not exist: %w", dir, assay.ErrNotFound))
 		return false
 	case x.failed(name, err):
 		return false
 	}
-	free, err := freeBytes(x.dir)
+	free, err := freeBytes(dir)
 	if !x.failed("disk", err) {
 		if free < minFreeBytes {
 			x.failed("disk", fmt.Errorf("%d MiB free, want at least %d: %w", free>>20, minFreeBytes>>20, assay.ErrFull))
@@ -86,7 +107,7 @@ func (x *examination) directory() bool {
 		}
 	}
 	if len(entries) == 0 {
-		x.fine(name, "%s is empty", x.dir)
+		x.fine(name, "%s is empty", dir)
 		return false
 	}
 	return true
@@ -94,21 +115,16 @@ func (x *examination) directory() bool {
 
 // databases checks that the databases exist, belong to assay, have a supported version and are
 // intact. It reports whether the other checks can run.
-func (x *examination) databases() bool {
-	s, err := sqlite.Open(x.ctx, x.dir)
-	if x.failed("data directory", err) {
-		return false
-	}
-	x.fine("data directory", "%s", x.dir)
+func (x *examination) databases(s store.Store) bool {
 	tenants, err := s.Tenants(x.ctx)
 	if x.failed("databases", err) {
 		return false
 	}
-	if len(tenants) == 0 {
+	if !slices.Contains(tenants, x.name) { // Tenant would create it
 		x.fine("databases", "none yet")
 		return false
 	}
-	x.tenant, err = s.Tenant(x.ctx, tenantName)
+	x.tenant, err = s.Tenant(x.ctx, x.name)
 	if x.failed("databases", err) {
 		return false
 	}
@@ -123,16 +139,10 @@ func (x *examination) databases() bool {
 	return true
 }
 
-// writer reports which process is writing the content. It tries to take the writer lock only if
-// the lock file names a process, because taking it even briefly could make a starting ingest
-// fail.
+// writer reports which process is writing the content. It takes the writer lock for a moment; an
+// ingest that starts meanwhile waits for longer than that.
 func (x *examination) writer() {
 	if x.tenant.ReadOnly() {
-		return
-	}
-	holder, err := os.ReadFile(filepath.Join(x.tenant.Dir(), "writer.lock"))
-	if len(holder) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
-		x.fine("writer", "nobody is ingesting")
 		return
 	}
 	w, err := x.tenant.Writer(x.ctx)
@@ -145,13 +155,30 @@ func (x *examination) writer() {
 	}
 }
 
-// size adds up the sizes of the tenant's files.
+// size reports the size of the tenant's data and of its index.
 func (x *examination) size() {
-	const content, runs, index = "documents and vectors", "runs", "index"
-	bytes := map[string]int64{}
-	err := filepath.WalkDir(x.tenant.Dir(), func(path string, d fs.DirEntry, err error) error {
+	stored, err := x.tenant.Size(x.ctx)
+	if x.failed("size", err) {
+		return
+	}
+	index, err := folderSize(x.tenant.IndexDir())
+	if x.failed("size", err) {
+		return
+	}
+	mb := func(bytes int64) float64 { return float64(bytes) / 1e6 }
+	x.fine("size", "%.1f MB: documents and vectors %.1f, index %.1f, runs %.1f",
+		mb(stored.Content+index+stored.Runs), mb(stored.Content), mb(index), mb(stored.Runs))
+}
+
+// folderSize adds up the sizes of the files in a folder, which may not exist. An empty path is no
+// folder.
+func folderSize(dir string) (bytes int64, err error) {
+	if dir == "" {
+		return 0, nil
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a merged segment, or the log of a closed database
+			return nil // no index yet, or a merged segment
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -160,24 +187,12 @@ func (x *examination) size() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			bytes += info.Size()
 		}
-		switch {
-		case strings.HasPrefix(d.Name(), "content.db"):
-			bytes[content] += info.Size()
-		case strings.HasPrefix(d.Name(), "runs.db"):
-			bytes[runs] += info.Size()
-		default:
-			bytes[index] += info.Size()
-		}
-		return nil
+		return err
 	})
-	if x.failed("size", err) {
-		return
-	}
-	mb := func(part string) float64 { return float64(bytes[part]) / 1e6 }
-	x.fine("size", "%.1f MB: %s %.1f, %s %.1f, %s %.1f", mb(content)+mb(runs)+mb(index), content, mb(content), index, mb(index), runs, mb(runs))
+	return bytes, err
 }
 
 // documents reads every document and checks that its chunks lie within its text.
@@ -205,12 +220,17 @@ func (x *examination) documents() {
 // index compares the index with the content. An index that is behind or lost is not an error,
 // because the next search brings it up to date.
 func (x *examination) index() {
+	dir := x.tenant.IndexDir()
+	if dir == "" {
+		x.fine("index", "made anew by each engine")
+		return
+	}
 	content := x.tenant.Content()
 	stored, err := content.Sequence(x.ctx)
 	if x.failed("index", err) {
 		return
 	}
-	ix, err := index.Open(x.ctx, indexDir(x.tenant), content)
+	ix, err := index.Open(x.ctx, dir, content)
 	if x.failed("index", err) {
 		return
 	}
@@ -227,13 +247,13 @@ func (x *examination) index() {
 
 // vectors opens the encoder and counts its vectors. Missing vectors are not an error; they are
 // made later.
-func (x *examination) vectors(config Config) {
-	if config.Encoders == nil {
+func (x *examination) vectors() {
+	if x.config.Encoders == nil {
 		return
 	}
 	const name = "vectors"
-	shelf := newShelf(config.Encoders, time.Now)
-	c := &chooser{dir: x.tenant.Dir(), content: x.tenant.Content(), shelf: shelf, now: time.Now}
+	shelf := newShelf(x.config.Encoders, time.Now)
+	c := &chooser{tenant: x.tenant, content: x.tenant.Content(), shelf: shelf, now: time.Now}
 	s, err := c.status(x.ctx)
 	if x.failed(name, errors.Join(err, shelf.close())) {
 		return
@@ -254,9 +274,9 @@ func (x *examination) vectors(config Config) {
 }
 
 // reader opens the reader and reports its name and size.
-func (x *examination) reader(config Config) {
+func (x *examination) reader() {
 	const name = "reader"
-	r, err := openReader(config)
+	r, err := openReader(x.config)
 	if x.failed(name, err) || r == nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -20,30 +19,33 @@ import (
 // occurs in no document that principal may see.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
 	defer e.catching.answering()()
-	r, err := e.retrieverFor(ctx, principal, q)
+	builtin, err := e.searcherFor(ctx, principal, q)
+	if err != nil {
+		return assay.Results{}, err
+	}
+	r, err := e.wrap(builtin)
 	if err != nil {
 		return assay.Results{}, err
 	}
 	return r.Retrieve(ctx, principal.Access(), q)
 }
 
-// Explain runs Search and also returns how the results were found.
-func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (retrieve.Explanation, error) {
+// Explain runs Search and also returns how the results were found. With Config.Retriever it returns
+// assay.ErrInvalid.
+func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (Explanation, error) {
 	defer e.catching.answering()()
-	r, err := e.retrieverFor(ctx, principal, q)
-	if err != nil {
-		return retrieve.Explanation{}, err
+	if e.config.Retriever != nil {
+		return Explanation{}, fmt.Errorf("only the results of the built-in retriever can be explained: %w", assay.ErrInvalid)
 	}
-	return r.(explainer).Explain(ctx, principal.Access(), q)
+	builtin, err := e.searcherFor(ctx, principal, q)
+	if err != nil {
+		return Explanation{}, err
+	}
+	return builtin.Explain(ctx, principal.Access(), q)
 }
 
-// An explainer is a retriever that can explain its results. A searcher is one.
-type explainer interface {
-	Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error)
-}
-
-// retrieverFor validates a query and returns the retriever for it.
-func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Retriever, error) {
+// searcherFor validates a query and returns the built-in retriever for it.
+func (e *Engine) searcherFor(ctx context.Context, principal assay.Principal, q assay.Query) (*searcher, error) {
 	for _, text := range append([]string{q.Text}, q.Rewrites...) {
 		switch {
 		case strings.TrimSpace(text) == "":
@@ -55,11 +57,11 @@ func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q 
 	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
 		return nil, err
 	}
-	r, err := e.search(ctx)
-	if s, ok := r.(*searcher); ok { // one allowance for all rounds of the search
-		r = s.within(&allowance{left: fillAlone})
+	s, err := e.search(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	return s.within(&allowance{left: fillAlone}), nil // one allowance for all rounds of the search
 }
 
 // Documents yields the documents that principal may see, ordered by collection and URI, without

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/store"
 )
 
 // Encoders provides the available sentence encoders.
@@ -28,60 +26,38 @@ type Encoders interface {
 	Open(ctx context.Context, name string) (llm.Embedder, error)
 }
 
-// encoderName is the file in a tenant's directory that names the encoder of its documents. If the
-// file is missing, Encoders.Default is used.
-const encoderName = "encoder.json"
+// encoderSetting is the tenant's setting that names the encoder of its documents. If there is none,
+// Encoders.Default is used.
+const encoderSetting = "encoder"
 
-// An encoderChoice is the content of that file.
+// An encoderChoice is the content of that setting.
 type encoderChoice struct {
 	Model  string `json:"model"`
 	Source string `json:"source,omitempty"` // where the encoder came from, for display
 }
 
-// readEncoder returns the choice stored in a tenant's directory, or the zero value if none is
-// stored.
-func readEncoder(dir string) (encoderChoice, error) {
-	path := filepath.Join(dir, encoderName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// decodeEncoder decodes the setting. It returns the zero choice if there is none.
+func decodeEncoder(setting []byte) (encoderChoice, error) {
+	if len(setting) == 0 {
 		return encoderChoice{}, nil
 	}
-	if err != nil {
-		return encoderChoice{}, fmt.Errorf("read which encoder to use: %w", err)
-	}
 	var c encoderChoice
-	if err := json.Unmarshal(data, &c); err != nil || c.Model == "" {
-		return encoderChoice{}, fmt.Errorf("%s does not name a model: %w", path, assay.ErrDamaged)
+	if err := json.Unmarshal(setting, &c); err != nil || c.Model == "" {
+		return encoderChoice{}, fmt.Errorf("the setting %q does not name a model: %w", encoderSetting, assay.ErrDamaged)
 	}
 	return c, nil
 }
 
-// writeEncoder replaces the choice atomically. A choice without a model removes the file.
-func writeEncoder(dir string, c encoderChoice) error {
-	path := filepath.Join(dir, encoderName)
+// writeEncoder replaces the setting. A choice without a model removes it.
+func writeEncoder(ctx context.Context, t store.Tenant, c encoderChoice) error {
 	if c.Model == "" {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return t.SetSetting(ctx, encoderSetting, nil)
 	}
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, encoderName+"-*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails harmlessly after the rename
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return t.SetSetting(ctx, encoderSetting, append(data, '\n'))
 }
 
 // retryEncoder is how long to wait before opening an encoder again that could not be opened.

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,13 +25,21 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// tenantName is the only tenant of a data directory, because tenants are not authenticated yet.
-const tenantName = "default"
+// DefaultTenant is the tenant of a Config that names none.
+const DefaultTenant = "default"
 
-// A Config configures an Engine.
+// A Config configures an Engine. Either Dir or Store is required; all other fields are optional.
 type Config struct {
-	// Dir is the data directory. A missing or empty directory is initialised.
+	// Dir is the data directory, a store on this machine (see package store/sqlite). A missing or
+	// empty directory is initialised.
 	Dir string
+
+	// Store holds the data instead of a data directory. The caller closes it after the engine.
+	Store store.Store
+
+	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant. It is created
+	// if it does not exist.
+	Tenant string
 
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
@@ -46,6 +57,22 @@ type Config struct {
 	// Models are the language models that do roles; zero: none.
 	Models Models
 
+	// Roles returns the roles of a run, given the built-in ones, which are local or done by Models.
+	// It replaces or wraps some of them and returns the others unchanged. It is called for each run,
+	// also when a run is resumed or replayed, except if Request.Local is set. A role must fulfil the
+	// contract of package role: it is deterministic, and calls models only through its Caller. If a
+	// role is removed, the question's error is assay.ErrInvalid. Answers are not cached.
+	Roles func(builtin strategy.Roles) strategy.Roles
+
+	// Strategies are strategies besides those of package strategy, which a Request can name. A name
+	// that is in use is assay.ErrInvalid. Their answers are not cached.
+	Strategies []strategy.Spec
+
+	// Retriever returns the retriever of runs and searches, given the built-in one, which it wraps
+	// or replaces. Its hits must be passages of the engine's documents, because citations are read
+	// back from the store, and the principal's Access must allow them. Answers are not cached.
+	Retriever func(builtin assay.Retriever) assay.Retriever
+
 	// Strategy, Limits and Settings are the defaults for requests that do not set them. An empty
 	// Strategy is "auto"; zero fields of Limits and Settings have their own defaults.
 	Strategy string
@@ -53,10 +80,9 @@ type Config struct {
 	Settings strategy.Settings
 
 	// Web searches the web for questions that allow it; nil: no web search. Pages fetches the
-	// pages that it finds; nil: a fetcher that reaches only the public internet. Only this
-	// module's tests set Pages.
+	// pages that it finds; nil: a fetcher that reaches only the public internet.
 	Web   assay.WebSearcher
-	Pages *webfetch.Fetcher
+	Pages assay.PageFetcher
 
 	// Managed is the service behind the strategy "managed", which answers questions by itself;
 	// nil: none.
@@ -71,17 +97,19 @@ type Config struct {
 	NoCache bool
 }
 
-// An Engine works on one data directory. Any number of engines, in any number of processes, may
-// open the same directory, but only one at a time can ingest. An Engine is safe for concurrent
-// use.
+// An Engine works on one tenant's data. Any number of engines, in any number of processes, may open
+// the same data, but only one at a time can ingest. An Engine is safe for concurrent use.
 type Engine struct {
-	config  Config
-	tenant  *sqlite.Tenant
-	content store.Content
-	runs    store.Runs
-	ranker  retrieve.Ranker
-	pages   *webfetch.Fetcher
-	reader  func() (llm.Reader, error) // opened once
+	config   Config
+	store    io.Closer // opened by the engine; nil: Config.Store
+	tenant   store.Tenant
+	content  store.Content
+	runs     store.Runs
+	indexDir indexDir
+	ranker   retrieve.Ranker
+	wrap     func(builtin assay.Retriever) (assay.Retriever, error) // see Config.Retriever
+	pages    assay.PageFetcher
+	reader   func() (llm.Reader, error) // opened once
 
 	chooser   *chooser
 	filler    *filler
@@ -91,45 +119,37 @@ type Engine struct {
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
 	mu        sync.Mutex
-	retriever assay.Retriever
+	retriever *searcher
 	chosen    *choice
 	index     *index.Searcher
 }
 
-// Open opens a data directory. It returns assay.ErrForeign if another program wrote the
-// directory, assay.ErrNewer if a newer version did, and assay.ErrDamaged if part of it is
-// missing.
+// Open opens a tenant's data. It returns assay.ErrInvalid if config contradicts itself,
+// assay.ErrForeign if another program wrote the data directory, assay.ErrNewer if a newer version
+// did, and assay.ErrDamaged if part of the data is missing. The engine must be closed.
 func Open(ctx context.Context, config Config) (*Engine, error) {
-	if config.Now == nil {
-		config.Now = time.Now
-	}
-	if config.NewID == nil {
-		config.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
-	}
-	if err := config.Models.check(); err != nil {
+	config, err := config.complete()
+	if err != nil {
 		return nil, err
 	}
-	if _, err := strategy.Lookup(config.Strategy); err != nil {
-		return nil, err
-	}
-	config.Limits.Wall = 0 // set by each request's Budget
 	ranker, err := rerank.New(rerank.Default())
 	if err != nil {
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, config.Dir)
+	s, own, err := config.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tenant, err := s.Tenant(ctx, tenantName)
-	if err != nil {
-		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages}
+	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
+		return nil, errors.Join(config.opening(err), e.closeStore())
 	}
-	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), ranker: ranker}
-	if e.pages = config.Pages; e.pages == nil {
-		e.pages = webfetch.New(webfetch.Config{})
+	if e.indexDir, err = indexDirOf(e.tenant); err != nil {
+		return nil, errors.Join(err, e.tenant.Close(), e.closeStore())
 	}
-	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
+	e.content, e.runs = e.tenant.Content(), e.tenant.Runs()
+	e.wrap = config.wrapper(e.content)
+	e.chooser = &chooser{tenant: e.tenant, content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
 	e.reader = sync.OnceValues(func() (llm.Reader, error) {
 		r, err := openReader(config)
 		if r == nil || err != nil {
@@ -138,10 +158,56 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		return llm.CacheReadings(r, keptReadings), nil
 	})
 	e.filler, e.catching = newFiller(e), newCatching(e)
-	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {
+	if config.Encoders != nil && !config.NoBackground && !e.tenant.ReadOnly() {
 		e.catching.start()
 	}
 	return e, nil
+}
+
+// complete validates c and fills in the defaults.
+func (c Config) complete() (Config, error) {
+	if c.Dir != "" && c.Store != nil {
+		return c, fmt.Errorf("open an engine: both a data directory, %s, and a store are given: %w", c.Dir, assay.ErrInvalid)
+	}
+	c.Tenant = cmp.Or(c.Tenant, DefaultTenant)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
+	}
+	if c.Pages == nil {
+		c.Pages = webfetch.New(webfetch.Config{})
+	}
+	c.Limits.Wall = 0 // set by each request's Budget
+	if err := c.Models.check(); err != nil {
+		return c, err
+	}
+	if err := strategy.CheckSpecs(c.Strategies); err != nil {
+		return c, err
+	}
+	_, err := strategy.Lookup(c.Strategy, c.Strategies...)
+	return c, err
+}
+
+// open returns the configured store. own closes it, and is nil if the caller does.
+func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err error) {
+	if c.Store != nil {
+		return c.Store, nil, nil
+	}
+	opened, err := sqlite.Open(ctx, c.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opened, opened, nil
+}
+
+// opening wraps the error of opening the tenant.
+func (c Config) opening(err error) error {
+	if c.Store != nil {
+		return fmt.Errorf("open tenant %s: %w", c.Tenant, err)
+	}
+	return fmt.Errorf("open data directory %s: %w", c.Dir, err)
 }
 
 // keptReadings is the number of cached readings, enough for about fifty questions.
@@ -191,7 +257,7 @@ func (l lateReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.En
 	return r.Entail(ctx, pairs)
 }
 
-// Close releases the data directory. No method of the engine may be running.
+// Close releases the data. No method of the engine may be running.
 func (e *Engine) Close() error {
 	e.catching.stop()
 	e.filler.close()
@@ -201,15 +267,45 @@ func (e *Engine) Close() error {
 	if e.index != nil {
 		err = e.index.Close()
 	}
-	return errors.Join(err, e.chooser.shelf.close(), e.tenant.Close())
+	return errors.Join(err, e.indexDir.close(), e.chooser.shelf.close(), e.tenant.Close(), e.closeStore())
 }
 
-// indexDir returns the directory of a tenant's index, next to the content that it is built from.
-func indexDir(t *sqlite.Tenant) string { return filepath.Join(t.Dir(), "index") }
+// closeStore closes the store if the engine opened it.
+func (e *Engine) closeStore() error {
+	if e.store == nil {
+		return nil
+	}
+	return e.store.Close()
+}
 
-// search opens the index if necessary and returns a retriever that uses the vectors of the
-// serving model.
-func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
+// An indexDir is the folder of the index.
+type indexDir struct {
+	path      string
+	temporary string // removed by close; empty: the folder is the tenant's
+}
+
+// indexDirOf returns the folder of a tenant's index, or a temporary one if the tenant has none.
+func indexDirOf(t store.Tenant) (indexDir, error) {
+	if path := t.IndexDir(); path != "" {
+		return indexDir{path: path}, nil
+	}
+	temporary, err := os.MkdirTemp("", "assay-index-*")
+	if err != nil {
+		return indexDir{}, fmt.Errorf("create a folder for the index: %w", err)
+	}
+	return indexDir{path: filepath.Join(temporary, "index"), temporary: temporary}, nil
+}
+
+func (d indexDir) close() error {
+	if d.temporary == "" {
+		return nil
+	}
+	return os.RemoveAll(d.temporary)
+}
+
+// search opens the index if necessary and returns a searcher that uses the vectors of the serving
+// model.
+func (e *Engine) search(ctx context.Context) (*searcher, error) {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil {
 		return nil, err
@@ -220,7 +316,7 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 		return e.retriever, nil
 	}
 	if e.index == nil {
-		if e.index, err = index.Open(ctx, indexDir(e.tenant), e.content); err != nil {
+		if e.index, err = index.Open(ctx, e.indexDir.path, e.content); err != nil {
 			e.index = nil
 			return nil, fmt.Errorf("open the index: %w", err)
 		}

@@ -66,32 +66,41 @@ func ask(t *testing.T, e *Engine, question string) assay.Answer {
 	return answer
 }
 
-// A spy is a retriever that counts searches and can delay them.
+// A spy counts searches and can delay them.
 type spy struct {
-	assay.Retriever
 	searches atomic.Int64
 	before   func(ctx context.Context, q assay.Query) error // may be nil
 }
 
-func (s *spy) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	s.searches.Add(1)
-	if s.before != nil {
-		if err := s.before(ctx, q); err != nil {
+// spied is a retriever under a spy.
+type spied struct {
+	assay.Retriever
+	spy *spy
+}
+
+func (s spied) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	s.spy.searches.Add(1)
+	if s.spy.before != nil {
+		if err := s.spy.before(ctx, q); err != nil {
 			return assay.Results{}, err
 		}
 	}
 	return s.Retriever.Retrieve(ctx, access, q)
 }
 
+// spyOn puts a spy into e.
+func spyOn(e *Engine, s *spy) {
+	e.wrap = func(r assay.Retriever) (assay.Retriever, error) { return spied{r, s}, nil }
+}
+
 // watch puts a spy into e.
 func watch(t *testing.T, e *Engine, before func(context.Context, assay.Query) error) *spy {
 	t.Helper()
-	r, err := e.search(t.Context())
-	if err != nil {
+	if _, err := e.search(t.Context()); err != nil { // opens the index
 		t.Fatal(err)
 	}
-	s := &spy{Retriever: r, before: before}
-	e.retriever = s
+	s := &spy{before: before}
+	spyOn(e, s)
 	return s
 }
 
@@ -634,7 +643,7 @@ func TestAskCatchesUpFirst(t *testing.T) {
 	dir := t.TempDir()
 	ingestPaths(t, openDir(t, dir), "testdata/handbook")
 	e := openDir(t, dir)
-	if err := os.RemoveAll(indexDir(e.tenant)); err != nil {
+	if err := os.RemoveAll(e.indexDir.path); err != nil {
 		t.Fatal(err)
 	}
 	want, err := e.content.Sequence(t.Context())

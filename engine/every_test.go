@@ -271,10 +271,6 @@ func TestEveryStrategyIsDeterministic(t *testing.T) {
 	if os.Getenv("ASSAY_LONG") != "" {
 		times = 12
 	}
-	found, err := e.search(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, way := range everyWay {
 		for _, name := range strategy.Names() {
@@ -286,10 +282,10 @@ func TestEveryStrategyIsDeterministic(t *testing.T) {
 				for role, m := range e.config.Models.Roles {
 					e.config.Models.Roles[role] = slowed{inner: m}
 				}
-				e.retriever = &spy{Retriever: found, before: func(context.Context, assay.Query) error {
+				spyOn(e, &spy{before: func(context.Context, assay.Query) error {
 					time.Sleep(rand.N(2 * time.Millisecond))
 					return nil
-				}}
+				}})
 				a, err := e.Answer(t.Context(), assay.Local(), everyRequest(name))
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, way, err)

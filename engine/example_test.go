@@ -31,22 +31,27 @@ func Example() {
 
 // Show the steps of a question while it is being answered.
 func ExampleEngine_Ask() {
-	ctx, dir := context.Background(), tempDir()
-	defer os.RemoveAll(dir)
-	e, err := engine.Open(ctx, engine.Config{Dir: dir})
-	check(err)
-	defer e.Close()
+	e, done := handbook(engine.Config{})
+	defer done()
 
-	for ev, err := range e.Ask(ctx, assay.Local(), engine.Request{Question: "Who approves travel?"}) {
+	req := engine.Request{Question: "Who approves travel to a customer?", Strategy: "static"}
+	for ev, err := range e.Ask(context.Background(), assay.Local(), req) {
 		check(err)
 		switch ev.Kind {
 		case engine.StepEnded:
 			fmt.Println("step:", ev.Step.Kind)
 		case engine.RunEnded:
 			fmt.Println("status:", ev.Answer.Status)
-			return
 		}
 	}
+	// Output:
+	// step: search
+	// step: grade
+	// step: generate
+	// step: read
+	// step: verify
+	// step: role
+	// status: answered
 }
 
 func tempDir() string {

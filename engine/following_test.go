@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 )
@@ -27,8 +25,8 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 	}
 	ingestPaths(t, e, writeNotes(t, 10, 2))
 
-	other := flock.New(filepath.Join(e.tenant.Dir(), embeddingLock))
-	if err := other.Lock(); err != nil {
+	other, err := e.tenant.Lock(t.Context(), embeddingLock)
+	if err != nil {
 		t.Fatal(err)
 	}
 	waited := make(chan error, 1)
@@ -41,7 +39,7 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 	if err := e.UseEncoder(t.Context(), "new/64", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Unlock(); err != nil {
+	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
 	<-waited
@@ -80,7 +78,7 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	encoders.broken["new/64"] = fmt.Errorf("weights.bin is torn: %w", assay.ErrDamaged)
-	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: "new/64"}); err != nil {
+	if err := writeEncoder(t.Context(), e.tenant, encoderChoice{Model: "new/64"}); err != nil {
 		t.Fatal(err)
 	}
 	searchFor(t, e, "lantern3")

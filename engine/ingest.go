@@ -31,7 +31,7 @@ type IngestRequest struct {
 	StdinName string    // name of Stdin; its extension is a hint for the format
 
 	// Progress, if set, is called at every step, by one goroutine at a time.
-	Progress func(ingest.Progress)
+	Progress func(IngestProgress)
 
 	// Wait makes Ingest return only when the vectors of the documents are stored as well.
 	Wait bool
@@ -42,7 +42,7 @@ type IngestRequest struct {
 	WaitFew int
 
 	// Embedding, if set, is called while Wait makes vectors.
-	Embedding func(ingest.EmbedProgress)
+	Embedding func(EmbedProgress)
 }
 
 // Ingest reads new and changed documents, removes those that have disappeared, and leaves the
@@ -57,7 +57,7 @@ type IngestRequest struct {
 // exist, is not readable or contains nothing, Ingest returns assay.ErrInvalid after it has
 // ingested the other paths. It returns assay.ErrLocked while another process ingests. If ctx
 // ends, the stored documents stay and the next Ingest continues.
-func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, error) {
+func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (IngestReport, error) {
 	report, err := e.ingestText(ctx, req)
 	if err != nil && !errors.As(err, new(*source.RootError)) {
 		return report, err
@@ -89,9 +89,9 @@ func (e *Engine) embedFew(ctx context.Context) {
 }
 
 // ingestText stores the documents without vectors.
-func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (ingest.Report, error) {
+func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (IngestReport, error) {
 	defer e.catching.ingesting()()
-	report := ingest.Report{Skipped: []ingest.Skipped{}}
+	report := IngestReport{Skipped: []Skipped{}}
 	err := e.write(ctx, writerPatience, func(w store.Writer) (err error) {
 		report, err = e.ingest(ctx, w, req)
 		return err
@@ -99,31 +99,31 @@ func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (ingest.Repo
 	return report, err
 }
 
-func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) (ingest.Report, error) {
+func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) (IngestReport, error) {
 	if req.RequireACL {
 		name := req.Collection
 		if name == "" {
 			name = ingest.DefaultCollection
 		}
 		if err := w.SetCollection(ctx, store.Collection{Name: name, RequireACL: true}); err != nil {
-			return ingest.Report{Skipped: []ingest.Skipped{}}, fmt.Errorf("collection %s: %w", name, err)
+			return IngestReport{Skipped: []Skipped{}}, fmt.Errorf("collection %s: %w", name, err)
 		}
 	}
 	began := e.config.Now()
-	var at ingest.Progress
+	var at IngestProgress
 	report, err := ingest.Run(ctx, w, ingest.Options{
 		Roots:      req.Paths,
 		Collection: req.Collection,
 		Source: source.Options{
 			Exclude:      req.Exclude,
-			ExcludePaths: []string{e.config.Dir},
+			ExcludePaths: e.ownPaths(),
 			Hidden:       req.Hidden,
 			MaxFileBytes: req.MaxFileBytes,
 			Stdin:        req.Stdin,
 			StdinName:    req.StdinName,
 		},
 		Verify: req.Verify,
-		Progress: func(p ingest.Progress) {
+		Progress: func(p IngestProgress) {
 			at = p
 			req.progress(p)
 		},
@@ -139,7 +139,15 @@ func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) 
 	return report, err
 }
 
-func (r *IngestRequest) progress(p ingest.Progress) {
+// ownPaths returns the folders of the engine's own files, which are never ingested.
+func (e *Engine) ownPaths() []string {
+	if e.config.Store == nil {
+		return []string{e.config.Dir} // holds the index as well
+	}
+	return []string{e.indexDir.path}
+}
+
+func (r *IngestRequest) progress(p IngestProgress) {
 	if r.Progress != nil {
 		r.Progress(p)
 	}

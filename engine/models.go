@@ -39,7 +39,7 @@ type Models struct {
 
 	// Domain adds a team's vocabulary and rules to the prompts, and synonyms to the searches;
 	// nil: none.
-	Domain *prompted.Domain
+	Domain *Domain
 
 	// Reranker orders the best hits of a search; nil: the built-in learned ranker, which is also
 	// the fallback if Reranker fails.

@@ -307,11 +307,8 @@ func TestEveryStrategyTakenAwayMeanwhile(t *testing.T) {
 				continue
 			}
 			e, _, allow := openGuarded(t)
-			found, err := e.search(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.retriever = &taking{Retriever: found, take: sync.OnceFunc(func() { allow("nobody") })}
+			take := sync.OnceFunc(func() { allow("nobody") })
+			e.wrap = func(r assay.Retriever) (assay.Retriever, error) { return &taking{Retriever: r, take: take}, nil }
 			everyModels(e, way)
 			a, err := e.Answer(t.Context(), board, Request{Question: "What is the budget of the Falcon project?", Strategy: name, Budget: assay.Budget{Wall: 10 * time.Minute}})
 			if err != nil {

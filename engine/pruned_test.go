@@ -109,7 +109,7 @@ func pruneLater(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(t.Context(), tenantName)
+	tenant, err := s.Tenant(t.Context(), DefaultTenant)
 	if err != nil {
 		t.Fatal(err)
 	}

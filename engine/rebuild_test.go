@@ -22,7 +22,7 @@ func TestSearchRebuildsIndex(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "tenants", tenantName, "index")
+	folder := filepath.Join(dir, "tenants", DefaultTenant, "index")
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, err := e.answer(ctx, r, req, session, nil, nil)
+	answer, err := e.answer(ctx, r, req, session, runTools{}, nil)
 	clock.complete(&answer, req)
 	if diverged := session.Finish(); diverged != nil {
 		err = diverged

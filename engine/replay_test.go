@@ -144,7 +144,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 			e := openDir(t, dir)
 			ingestPaths(t, e, "testdata/handbook")
 			id := ask(t, e, someQuestion).Run
-			db, err := sql.Open("sqlite", filepath.Join(e.tenant.Dir(), "runs.db"))
+			db, err := sql.Open("sqlite", filepath.Join(e.config.Dir, "tenants", DefaultTenant, "runs.db"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ const (
 // A Request is one question. Zero fields have the meaning that their comments state.
 type Request struct {
 	Question    string       `json:"question"`    // required; at most MaxQuestionBytes of UTF-8
-	Strategy    string       `json:"strategy"`    // one of strategy.Names; empty: "auto"
+	Strategy    string       `json:"strategy"`    // one of strategy.Names or Config.Strategies; empty: "auto"
 	Collections []string     `json:"collections"` // collections to search; empty: all
 	Filter      assay.Filter `json:"filter"`      // selects documents by their metadata; zero: all
 
@@ -113,8 +113,8 @@ type stored struct {
 }
 
 // complete validates r and fills in the defaults. wall is the default wall time before scaling by
-// Mode.
-func (r Request) complete(wall time.Duration) (Request, error) {
+// Mode, and added are the strategies besides those of package strategy.
+func (r Request) complete(wall time.Duration, added []strategy.Spec) (Request, error) {
 	r.Question = strings.TrimSpace(r.Question)
 	switch {
 	case r.Question == "":
@@ -134,7 +134,7 @@ func (r Request) complete(wall time.Duration) (Request, error) {
 		return r, fmt.Errorf("the question is empty: %w", assay.ErrInvalid)
 	}
 	r.Strategy = cmp.Or(r.Strategy, strategy.Names()[0])
-	if _, err := strategy.Lookup(r.Strategy); err != nil {
+	if _, err := strategy.Lookup(r.Strategy, added...); err != nil {
 		return r, err
 	}
 	if err := r.Mode.Check(); err != nil {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +21,14 @@ import (
 // model has embedded more passages. Then the other model serves until the wanted one has caught
 // up.
 type chooser struct {
-	dir     string // the tenant's directory
+	tenant  store.Tenant
 	content store.Content
 	shelf   *shelf
 	now     func() time.Time
 
 	mu   sync.Mutex
 	last *choice   // nil: none yet
-	seen string    // state of the encoder file and the models that last is based on
+	seen string    // encoder setting and models that last is based on
 	next time.Time // when to compare the coverage of the models again
 }
 
@@ -62,17 +60,17 @@ func (c *chooser) choose(ctx context.Context) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := "missing"
-	if info, err := os.Stat(filepath.Join(c.dir, encoderName)); err == nil {
-		stored = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	setting, err := c.tenant.Setting(ctx, encoderSetting)
+	if err != nil {
+		return nil, err
 	}
-	seen := stored + "\n" + strings.Join(models, "\n")
+	seen := string(setting) + "\n" + strings.Join(models, "\n")
 	steady := c.last != nil && len(models) < 2 && c.last.problem == nil && c.last.serving == c.last.wanted
 	if c.last != nil && c.seen == seen && (steady || c.now().Before(c.next)) {
 		return c.last, nil
 	}
 	began := time.Now()
-	next, err := c.decide(ctx, models)
+	next, err := c.decide(ctx, setting, models)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +87,8 @@ func (c *chooser) forget() {
 }
 
 // decide makes the choice. An error comes from the store or means that ctx has ended.
-func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) {
-	stored, err := readEncoder(c.dir)
+func (c *chooser) decide(ctx context.Context, setting []byte, models []string) (*choice, error) {
+	stored, err := decodeEncoder(setting)
 	if err != nil {
 		return &choice{problem: err, notes: []assay.Note{searchNote(textAlone(err))}}, nil
 	}

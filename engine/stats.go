@@ -14,7 +14,7 @@ import (
 // particular order; zero: all runs. Observations contain no text that a run read. A run with a
 // damaged journal is included, marked as having an incomplete trace. seen is called with the
 // number of runs read and their total; it may be nil.
-func (e *Engine) Observations(ctx context.Context, principal assay.Principal, since time.Time, seen func(done, all int)) ([]stats.Observation, error) {
+func (e *Engine) Observations(ctx context.Context, principal assay.Principal, since time.Time, seen func(done, all int)) ([]Observation, error) {
 	runs, err := e.runs.List(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (e *Engine) Observations(ctx context.Context, principal assay.Principal, si
 		}
 		current[d.ID] = d.Version
 	}
-	var all []stats.Observation
+	var all []Observation
 	for i, r := range runs {
 		if seen != nil {
 			seen(i, len(runs))

@@ -45,7 +45,7 @@ func TestObservationsOfDamage(t *testing.T) {
 	e := open(t)
 	altered, torn := ask(t, e, someQuestion), ask(t, e, "How many days of leave may be carried over?")
 	ask(t, e, "How much may a hotel cost?")
-	db, err := sql.Open("sqlite", filepath.Join(e.tenant.Dir(), "runs.db"))
+	db, err := sql.Open("sqlite", filepath.Join(e.config.Dir, "tenants", DefaultTenant, "runs.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
 // ctx ends, the stored vectors stay and the next Embed continues. Passages that the encoder fails
 // at are listed in the report and are not errors. Embed waits while another process makes
 // vectors. It returns assay.ErrInvalid if the engine has no encoders.
-func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress)) (ingest.VectorReport, error) {
+func (e *Engine) Embed(ctx context.Context, progress func(EmbedProgress)) (VectorReport, error) {
 	e.catching.wanted.Add(1)
 	var made ingest.EmbedReport
 	var err error
@@ -107,22 +107,22 @@ func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress))
 	e.catching.wake()
 	report, statusErr := e.vectorReport(context.WithoutCancel(ctx))
 	if report == nil {
-		report = new(ingest.VectorReport)
+		report = new(VectorReport)
 	}
 	report.Stored, report.Failed, report.ElapsedMS = made.Stored, made.Failed, made.ElapsedMS
 	if report.Failed == nil {
-		report.Failed = []ingest.EmbedFailed{}
+		report.Failed = []EmbedFailed{}
 	}
 	return *report, errors.Join(err, statusErr)
 }
 
 // vectorReport returns the coverage of the wanted model's vectors; nil: there is no wanted model.
-func (e *Engine) vectorReport(ctx context.Context) (*ingest.VectorReport, error) {
+func (e *Engine) vectorReport(ctx context.Context) (*VectorReport, error) {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil || chosen.wanted == "" && chosen.problem == nil {
 		return nil, err
 	}
-	report := &ingest.VectorReport{Model: chosen.wanted, Failed: []ingest.EmbedFailed{}}
+	report := &VectorReport{Model: chosen.wanted, Failed: []EmbedFailed{}}
 	if chosen.problem != nil {
 		report.Problem = chosen.problem.Error()
 	}
@@ -151,7 +151,7 @@ func (e *Engine) UseEncoder(ctx context.Context, name, source string) error {
 	if e.tenant.ReadOnly() {
 		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), assay.ErrReadOnly)
 	}
-	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: name, Source: source}); err != nil {
+	if err := writeEncoder(ctx, e.tenant, encoderChoice{Model: name, Source: source}); err != nil {
 		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), err)
 	}
 	e.chooser.forget()

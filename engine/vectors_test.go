@@ -373,11 +373,11 @@ func TestEncoderProblems(t *testing.T) {
 		{"another name", func(_ *testing.T, _ *Engine, f *fakeEncoders) {
 			f.byName["first/64"] = &llmtest.Hashing{Name: "second/64"}
 		}, "calls itself second/64"},
-		{"encoder.json", func(t *testing.T, e *Engine, _ *fakeEncoders) {
-			if err := os.WriteFile(filepath.Join(e.tenant.Dir(), encoderName), []byte("{"), 0o600); err != nil {
+		{"a damaged setting", func(t *testing.T, e *Engine, _ *fakeEncoders) {
+			if err := e.tenant.SetSetting(t.Context(), encoderSetting, []byte("{")); err != nil {
 				t.Fatal(err)
 			}
-		}, "encoder.json does not name a model"},
+		}, `the setting "encoder" does not name a model`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/chunk"
-	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/parse"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -37,7 +36,7 @@ func (e *Engine) webOf(req stored) (web strategy.Web, off string) {
 type openWeb struct {
 	name     string
 	searcher assay.WebSearcher // the current one; nil: none
-	pages    *webfetch.Fetcher
+	pages    assay.PageFetcher
 }
 
 // Name implements strategy.Web.
@@ -93,9 +92,6 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 // errHalf is the cause of a context that half created and that timed out.
 var errHalf = fmt.Errorf("half of the time that was left is over: %w", assay.ErrUnavailable)
 
-// pageNames maps media types to file names, which are hints for the parser.
-var pageNames = map[string]string{"text/html": "page.html", "application/xhtml+xml": "page.html", "text/plain": "page.txt", "text/markdown": "page.md"}
-
 // Page implements strategy.Web.
 func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage, err error) {
 	limited, cancel := half(ctx)
@@ -116,8 +112,8 @@ func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage
 }
 
 // passagesOf parses a page and splits it into passages like a document.
-func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error) {
-	doc, err := parse.Parse(ctx, parse.Input{Name: pageNames[page.Type], Data: page.Data})
+func passagesOf(ctx context.Context, page assay.WebPage) ([]assay.Passage, error) {
+	doc, err := parse.Parse(ctx, parse.Input{Type: page.Type, Data: page.Data})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err

@@ -18,11 +18,14 @@ type builder struct {
 	ctx      context.Context // of Parse; long loops stop when it ends
 	title    string
 	metadata assay.Metadata
+	err      error // why the source cannot be parsed in its format; nil: no error
+	page     int   // source page, from 1, of the text that is put next; 0: the format has no pages
 
 	text    []byte
 	blocks  []Block
 	anchors []assay.Anchor
 	line    int // source line of the byte at len(text) according to the anchors; 0: not known
+	onPage  int // source page of that byte according to the anchors; -1: not known
 
 	open    bool
 	cur     Block
@@ -54,13 +57,15 @@ func (b *builder) start(kind BlockKind, separator string) {
 }
 
 // put appends s, whose first byte is on the given source line; each "\n" in s starts the next
-// source line. Leading blank lines of a block are dropped.
+// source line. The line is 0 if the format has no lines. Leading blank lines of a block are dropped.
 func (b *builder) put(s string, line int) {
 	s = visible.Text(s)
 	if len(b.text) == b.cur.Start {
 		blank := len(s) - len(strings.TrimLeft(s, " \t\n"))
 		cut := strings.LastIndexByte(s[:blank], '\n') + 1
-		line += strings.Count(s[:cut], "\n")
+		if line > 0 {
+			line += strings.Count(s[:cut], "\n")
+		}
 		s = s[cut:]
 		if blank == cut+len(s) && b.cur.Kind != Code {
 			return
@@ -84,7 +89,7 @@ func (b *builder) put(s string, line int) {
 }
 
 func (b *builder) append(s string, line int) {
-	if line != b.line {
+	if line != b.line || b.page != b.onPage {
 		b.anchor(line)
 	}
 	b.raw(s)
@@ -136,14 +141,14 @@ func (b *builder) raw(s string) {
 	}
 }
 
-// anchor records that the byte at len(text) is on the given source line.
+// anchor records that the byte at len(text) is on the given source line and the current page.
 func (b *builder) anchor(line int) {
 	at := len(b.text)
 	for n := len(b.anchors); n > 0 && b.anchors[n-1].Start >= at; n-- {
 		b.anchors = b.anchors[:n-1]
 	}
-	b.anchors = append(b.anchors, assay.Anchor{Start: at, Line: line})
-	b.line = line
+	b.anchors = append(b.anchors, assay.Anchor{Start: at, Line: line, Page: b.page})
+	b.line, b.onPage = line, b.page
 }
 
 // end ends the open block and drops it if it has no text.
@@ -185,7 +190,7 @@ func (b *builder) truncate(n int) {
 	b.text = b.text[:n]
 	for k := len(b.anchors); k > 0 && b.anchors[k-1].Start >= n; k-- {
 		b.anchors = b.anchors[:k-1]
-		b.line = 0
+		b.line, b.onPage = 0, -1
 	}
 }
 
@@ -227,7 +232,7 @@ func (b *builder) dropStackedAnchors(first int) {
 		}
 	}
 	b.anchors = kept
-	b.line = 0
+	b.line, b.onPage = 0, -1
 }
 
 // document returns the finished Document.

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// decode converts in's bytes to the text of a source.
-func decode(in Input) (string, error) {
-	data := in.Data
+// decode converts bytes to the text of a source.
+func decode(data []byte) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		data = data[3:]

@@ -273,7 +273,7 @@ func nameMember(v *jsonValue) *jsonValue {
 // writeDocument writes the text of a record as Markdown or HTML if it is in that format, and
 // otherwise as paragraphs.
 func writeDocument(b *builder, text string) {
-	src := newSource("", text)
+	src := newText(text)
 	switch {
 	case isHTML(src):
 		writeHTMLFragment(b, text, 1)

@@ -1,12 +1,14 @@
 // Package parse converts a source's bytes to a Document, which is normalised text with its
 // structure as blocks, anchors to the source's lines, and the format's own metadata. It detects the
-// format from the content; the name is only a hint.
+// format from the content; the name and the media type are only hints.
 //
 // It parses Markdown, HTML, plain text, reStructuredText, Go and other source code, CSV and JSON.
-// It does not fetch, store or split documents; package chunk splits them.
+// Each format is a row of one table and gets the source's bytes; formats of text share the decoding.
+// The package does not fetch, store or split documents; package chunk splits them.
 package parse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +37,10 @@ var (
 	ErrEmpty = errors.New("no text")
 )
 
-// Input is the bytes of a source and its name.
+// Input is the bytes of a source, with hints for the format. The content overrides the hints.
 type Input struct {
-	Name string // file name or last part of the URL; a hint for the format that never overrides the content
+	Name string // file name or last part of the URL
+	Type string // media type without parameters, which counts more than the extension of Name; may be empty
 	Data []byte
 }
 
@@ -74,83 +77,107 @@ type Block struct {
 	Label string // headings: the text for heading paths, without markup; else empty
 }
 
-// Parse parses in. If the input does not conform to the format that it seems to have, other formats
-// are tried, with plain text last. The error is of one of the kinds above or ctx's.
-func Parse(ctx context.Context, in Input) (Document, error) {
+// Parse parses in. It tries the formats that in may have, the likeliest first and plain text last,
+// until one fits. The error is of one of the kinds above or ctx's.
+func Parse(ctx context.Context, in Input) (Document, error) { return parseAs(ctx, in, formats) }
+
+func parseAs(ctx context.Context, in Input, formats []format) (Document, error) {
 	if err := ctx.Err(); err != nil {
 		return Document{}, err
 	}
-	text, err := decode(in)
-	if err != nil {
-		return Document{}, fmt.Errorf("parse %s: %w", displayName(in.Name), err)
+	doc, err := newSource(in).parse(ctx, formats)
+	if err == nil || ctx.Err() != nil {
+		return doc, err
 	}
-	if isBlank(text) {
-		return Document{}, fmt.Errorf("parse %s: the file is empty or blank: %w", displayName(in.Name), ErrEmpty)
-	}
-	src := newSource(in.Name, text)
-	for _, f := range formats(src) {
-		if f.name == "source" && minified(src) {
-			return Document{}, fmt.Errorf("parse %s: its lines are %d bytes long on average: %w", displayName(in.Name), len(src.text)/len(src.at), ErrMinified)
+	return Document{}, fmt.Errorf("parse %s: %w", cmp.Or(in.Name, "input"), err)
+}
+
+// parse parses the source in the first of the formats that it conforms to.
+func (s *source) parse(ctx context.Context, formats []format) (Document, error) {
+	for _, f := range formats {
+		if !f.is(s) {
+			continue
 		}
 		b := &builder{ctx: ctx}
-		ok := f.parse(src, b)
-		if err := ctx.Err(); err != nil {
+		fits := f.parse(s, b)
+		if err := cmp.Or(ctx.Err(), b.err); err != nil {
 			return Document{}, err
 		}
-		if !ok {
+		if !fits {
 			continue
 		}
 		if doc := b.document(f.name); doc.Text != "" {
 			return doc, nil
 		}
-		break
+		return Document{}, fmt.Errorf("it has markup but no words: %w", ErrEmpty)
 	}
-	return Document{}, fmt.Errorf("parse %s: it has markup but no words: %w", displayName(in.Name), ErrEmpty)
-}
-
-// minified reports whether a script or style sheet is minified: at least 10 KB with an average line
-// length of at least 1,000 bytes.
-func minified(src *source) bool {
-	const size, line = 10_000, 1_000
-	switch src.ext {
-	case ".js", ".mjs", ".cjs", ".css":
-	default:
-		return false
-	}
-	return len(src.text) >= size && len(src.text) >= line*len(src.at)
-}
-
-func displayName(name string) string {
-	if name == "" {
-		return "input"
-	}
-	return name
+	return Document{}, s.err
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// A source is a decoded input: valid UTF-8 in NFC, with "\n" line ends, without invisible
-// characters, and with an index of its lines.
+// A source is an input. Formats of text read it after decoded has returned true.
 type source struct {
-	name string
-	ext  string // of name, in lower case, with the dot
-	text string
-	at   []int // offset of each line's start
+	name string // without folders
+	ext  string // in lower case, with the dot; of the media type if that is known, else of name
+	data []byte
+
+	tried bool   // to decode
+	err   error  // why data is not text; nil until tried
+	text  string // valid UTF-8 in NFC, with "\n" line ends, without invisible characters
+	at    []int  // offset of each line's start in text
 }
 
-func newSource(name, text string) *source {
-	s := &source{text: text}
-	if name != "" {
-		s.name = path.Base(strings.ReplaceAll(name, "\\", "/"))
-		s.ext = strings.ToLower(path.Ext(s.name))
+func newSource(in Input) *source {
+	s := &source{data: in.Data}
+	if in.Name != "" {
+		s.name = path.Base(strings.ReplaceAll(in.Name, "\\", "/"))
 	}
-	s.at = append(make([]int, 0, 1+strings.Count(text, "\n")), 0)
-	for i := 0; i < len(text); i++ {
+	s.ext = cmp.Or(extensions[strings.ToLower(in.Type)], strings.ToLower(path.Ext(s.name)))
+	return s
+}
+
+// extensions maps media types to the extensions of their files.
+var extensions = map[string]string{
+	"application/json":      ".json",
+	"application/xhtml+xml": ".xhtml",
+	"application/x-ndjson":  ".ndjson",
+	"text/csv":              ".csv",
+	"text/html":             ".html",
+	"text/markdown":         ".md",
+	"text/plain":            ".txt",
+	"text/x-rst":            ".rst",
+}
+
+// decoded reports whether the source is text that is not blank. It decodes it at the first call.
+func (s *source) decoded() bool {
+	if s.tried {
+		return s.err == nil
+	}
+	s.tried = true
+	if s.text, s.err = decode(s.data); s.err != nil {
+		return false
+	}
+	if isBlank(s.text) {
+		s.err = fmt.Errorf("the file is empty or blank: %w", ErrEmpty)
+		return false
+	}
+	s.at = lineStarts(s.text)
+	return true
+}
+
+// newText returns a source of text that was decoded before.
+func newText(text string) *source { return &source{tried: true, text: text, at: lineStarts(text)} }
+
+// lineStarts returns the offset of each line's start.
+func lineStarts(text string) []int {
+	at := append(make([]int, 0, 1+strings.Count(text, "\n")), 0)
+	for i := range len(text) {
 		if text[i] == '\n' {
-			s.at = append(s.at, i+1)
+			at = append(at, i+1)
 		}
 	}
-	return s
+	return at
 }
 
 // line returns the number, from 1, of the line that contains offset.

@@ -6,49 +6,38 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A format is one way to parse a source. parse writes src into b. If it returns false, src is not
-// of that format and its output is discarded.
+// A format is one way to parse a source.
 type format struct {
-	name  string // Document.Type
+	name string // Document.Type
+
+	// is reports whether src may have the format, by its extension and content. A binary format
+	// looks at src.data alone.
+	is func(src *source) bool
+
+	// parse writes src into b. If it returns false, src is not of that format and its output is
+	// discarded. If it sets b.err, src is of that format and cannot be parsed.
 	parse func(src *source, b *builder) bool
 }
 
-var (
-	goFormat       = format{"go", parseGo}
-	htmlFormat     = format{"html", parseHTML}
-	markdownFormat = format{"markdown", parseMarkdown}
-	textFormat     = format{"text", parseText}
-	rstFormat      = format{"rst", parseRST}
-	sourceFormat   = format{"source", parseSource}
-	csvFormat      = format{"csv", parseCSV}
-	jsonFormat     = format{"json", parseJSON}
-	jsonlFormat    = format{"jsonl", parseJSONL}
-)
+// textFormat returns a format of text. is and parse read the decoded source.
+func textFormat(name string, is func(*source) bool, parse func(*source, *builder) bool) format {
+	return format{name, func(src *source) bool { return src.decoded() && is(src) }, parse}
+}
 
-// formats returns the formats that src may have, the likeliest first and plain text last. The
-// content decides; the extension decides between formats that are possible for the content.
-func formats(src *source) []format {
-	var list []format
-	add := func(f format, ok bool) {
-		if ok {
-			list = append(list, f)
-		}
-	}
-	page := isHTML(src)
-	plain := src.ext == "" || src.ext == ".txt" || src.ext == ".text"
-	add(htmlFormat, page)
-	add(goFormat, !page && (plain || src.ext == ".go") && hasPackageClause(src.text))
-	if isJSON(src) {
-		lines := src.ext == ".jsonl" || src.ext == ".ndjson"
-		add(jsonlFormat, lines)
-		add(jsonFormat, true)
-		add(jsonlFormat, !lines)
-	}
-	add(rstFormat, !page && isRST(src))
-	add(markdownFormat, !page && isMarkdown(src))
-	add(csvFormat, !page && isCSV(src))
-	add(sourceFormat, !page && isSource(src))
-	return append(list, textFormat)
+// formats lists the formats in the order in which they are tried. The content decides; the
+// extension decides between formats that are possible for the content. A binary format goes first,
+// because decoding as text fails for it.
+var formats = []format{
+	textFormat("html", isHTML, parseHTML),
+	textFormat("go", isGo, parseGo),
+	textFormat("jsonl", isNamedJSONL, parseJSONL),
+	textFormat("json", isJSON, parseJSON),
+	textFormat("jsonl", isJSON, parseJSONL),
+	textFormat("rst", isRST, parseRST),
+	textFormat("markdown", isMarkdown, parseMarkdown),
+	textFormat("csv", isCSV, parseCSV),
+	textFormat("source", isSource, parseSource),
+	textFormat("text", func(*source) bool { return true }, parseText),
 }
 
 // head returns the start of text that is used to detect the format.
@@ -85,6 +74,15 @@ func isProgram(ext string) bool {
 	return false
 }
 
+// isGo reports whether src may be Go and starts with a package clause.
+func isGo(src *source) bool {
+	switch src.ext {
+	case ".go", "", ".txt", ".text":
+		return hasPackageClause(src.text)
+	}
+	return false
+}
+
 // hasPackageClause reports whether the first line of text outside comments is a Go package clause.
 func hasPackageClause(text string) bool {
 	for {
@@ -101,6 +99,11 @@ func hasPackageClause(text string) bool {
 }
 
 var packageClause = lazyregexp.New(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
+
+// isNamedJSONL reports whether src has an extension of JSON lines and may be JSON.
+func isNamedJSONL(src *source) bool {
+	return (src.ext == ".jsonl" || src.ext == ".ndjson") && isJSON(src)
+}
 
 // isJSON reports whether src starts like an object or list and may be JSON.
 func isJSON(src *source) bool {

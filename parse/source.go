@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -9,6 +10,10 @@ import (
 // declarations. Each declaration that is not deeply nested gets a heading. The comment above it or
 // the docstring below it becomes prose of its section, and the rest is code.
 func parseSource(src *source, b *builder) bool {
+	if minified(src) {
+		b.err = fmt.Errorf("its lines are %d bytes long on average: %w", len(src.text)/len(src.at), ErrMinified)
+		return false
+	}
 	lang := sourceLanguage(src)
 	if lang == nil {
 		lang = slashLang
@@ -19,6 +24,18 @@ func parseSource(src *source, b *builder) bool {
 	}
 	c.flush(c.at)
 	return true
+}
+
+// minified reports whether a script or style sheet is minified: at least 10 KB with an average line
+// length of at least 1,000 bytes.
+func minified(src *source) bool {
+	const size, line = 10_000, 1_000
+	switch src.ext {
+	case ".js", ".mjs", ".cjs", ".css":
+	default:
+		return false
+	}
+	return len(src.text) >= size && len(src.text) >= line*len(src.at)
 }
 
 // A sourceCode is the state of parsing source code line by line. Lines [code, at) are code not yet

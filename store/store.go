@@ -2,19 +2,44 @@
 // interfaces that every store implements. Package storetest tests their contract, and package
 // sqlite implements a store on one machine.
 //
-// All data is accessed through a Tenant. No method takes a tenant's name and returns the tenant's
-// data.
+// All data is accessed through a Tenant. Only Store.Tenant takes a tenant's name; no other method
+// does.
 package store
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"github.com/assay-rag/assay"
 )
 
+// A Store holds the data of tenants. It is safe for concurrent use.
+type Store interface {
+	// Tenant opens the named tenant's data and creates it if it does not exist. Each call returns a
+	// new handle, and all handles of a name share the same data. No handle sees another tenant's
+	// data. A name has up to 64 characters of a-z, 0-9, '-', '_' and '.', the last neither first nor
+	// last; any other name is assay.ErrInvalid. The error is assay.ErrDamaged if part of the data is
+	// missing, assay.ErrNewer if a later version of the program wrote it, and assay.ErrReadOnly if
+	// the tenant does not exist and cannot be created.
+	Tenant(ctx context.Context, name string) (Tenant, error)
+
+	// Tenants returns the names of the tenants that have data, sorted.
+	Tenants(ctx context.Context) ([]string, error)
+
+	// Close releases all resources. Tenants must be closed first.
+	Close() error
+}
+
 // A Tenant is one tenant's data. It is safe for concurrent use.
 type Tenant interface {
+	// Name returns the tenant's name.
+	Name() string
+
+	// ReadOnly reports whether this handle cannot change the data. Every change then fails with
+	// assay.ErrReadOnly.
+	ReadOnly() bool
+
 	Content() Content
 
 	// Writer makes this process the only writer of the content until the Writer is closed. If
@@ -24,12 +49,54 @@ type Tenant interface {
 
 	Runs() Runs
 
-	// Close releases all resources. Writers and leases must be closed first.
+	// Lock takes the named lock of the tenant until the Closer is closed or the process ends. It
+	// does not wait: if another process or another handle of this process holds the lock, the error
+	// is assay.ErrLocked. Locks of different names, and the Writer, are independent. A name has 1 to
+	// 64 characters of a-z, '-' and '_'; any other name is assay.ErrInvalid.
+	Lock(ctx context.Context, name string) (io.Closer, error)
+
+	// Setting returns a stored setting, or nil if there is none. The names are those of Lock. It is
+	// cheap enough to call before every search.
+	Setting(ctx context.Context, name string) ([]byte, error)
+
+	// SetSetting durably replaces a setting, for all processes. An empty value removes it. Settings
+	// are small, at most 64 KiB; a larger one is assay.ErrInvalid.
+	SetSetting(ctx context.Context, name string, value []byte) error
+
+	// IndexDir returns a folder on this machine for the index of the content, which the caller
+	// creates and fills. It is the same for all handles of this tenant on this machine, belongs to
+	// no other tenant, and may be lost without losing data. Empty: the store has no such folder, and
+	// the caller keeps its index in a temporary one.
+	IndexDir() string
+
+	// Check reads all stored data and verifies its structure. Damage in parts that were not read yet
+	// goes unnoticed otherwise. The error is assay.ErrDamaged. Check changes nothing and takes as
+	// long as reading the data.
+	Check(ctx context.Context) error
+
+	// Size returns how much space the data takes, without the index.
+	Size(ctx context.Context) (Size, error)
+
+	// Close releases all resources. Writers, leases and locks must be closed first.
 	Close() error
 }
 
+// A Size is the space that a tenant's data takes in the store, in bytes.
+type Size struct {
+	Content int64 // documents, chunks and vectors
+	Runs    int64 // runs and their journals
+}
+
+// MaxSetting is the most bytes of a setting.
+const MaxSetting = 64 << 10
+
 // Content reads documents and chunks. Each call sees one committed state.
 type Content interface {
+	// Identity returns a word that identifies this content permanently. Content that is created anew
+	// has another one, even under the same tenant's name, so that what was derived from the old
+	// content is not used with the new.
+	Identity(ctx context.Context) (string, error)
+
 	// Sequence returns the sequence of the last committed change, or 0 if there is none. It is
 	// cheap enough to call before every search.
 	Sequence(ctx context.Context) (int64, error)

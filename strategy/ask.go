@@ -10,14 +10,14 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Ask answers a question with the named strategy ("" is auto). It first rewrites a follow-up so
+// Ask answers a question with the named strategy ("" is auto), one of Specs or of env.Strategies. It first rewrites a follow-up so
 // that it can be understood without its conversation. Preparation that a question does not need
 // takes no step.
 //
 // The answer's Question is the question as asked; Understood is the question that was answered, if
 // that differs. An unknown name is assay.ErrInvalid.
 func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, error) {
-	spec, err := Lookup(name)
+	spec, err := Lookup(name, env.Strategies...)
 	if err != nil {
 		return assay.Answer{}, err
 	}

@@ -71,6 +71,9 @@ type Tools struct {
 	// Managed is a service that answers questions by itself. It may be nil.
 	Managed Managed
 
+	// Strategies are strategies besides those of this package, for Ask.
+	Strategies []Spec
+
 	// Earlier lists runs whose answers may be reused. Cache holds these answers and is required if
 	// Earlier is not empty.
 	Earlier []Earlier

@@ -37,13 +37,33 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the named strategy; the empty name is the default. An unknown name is
-// assay.ErrInvalid.
-func Lookup(name string) (Spec, error) {
-	for _, s := range specs {
+// Lookup returns the named strategy of this package or of added; the empty name is the default. An
+// unknown name is assay.ErrInvalid.
+func Lookup(name string, added ...Spec) (Spec, error) {
+	for _, s := range slices.Concat(specs, added) {
 		if s.Name == name || name == "" {
 			return s, nil
 		}
 	}
-	return Spec{}, fmt.Errorf("unknown strategy %q, want one of %s: %w", name, strings.Join(Names(), ", "), assay.ErrInvalid)
+	names := Names()
+	for _, s := range added {
+		names = append(names, s.Name)
+	}
+	return Spec{}, fmt.Errorf("unknown strategy %q, want one of %s: %w", name, strings.Join(names, ", "), assay.ErrInvalid)
+}
+
+// CheckSpecs checks strategies that are added to those of this package. The error is
+// assay.ErrInvalid if one has no Name or Func, or a name that is in use.
+func CheckSpecs(added []Spec) error {
+	used := Names()
+	for _, s := range added {
+		switch {
+		case s.Name == "" || s.Func == nil:
+			return fmt.Errorf("the strategy %q needs a name and a function: %w", s.Name, assay.ErrInvalid)
+		case slices.Contains(used, s.Name):
+			return fmt.Errorf("there is already a strategy %q: %w", s.Name, assay.ErrInvalid)
+		}
+		used = append(used, s.Name)
+	}
+	return nil
 }

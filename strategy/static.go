@@ -39,16 +39,23 @@ func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter 
 // lookFor makes one search and grades the hits.
 func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (finding, error) {
 	f := finding{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
-	_, err := f.find(ctx, s, e, q)
+	err := f.lookWith(ctx, s, e, q)
+	return f, err
+}
+
+// lookWith makes one search and grades all hits found so far. It returns an error only if the run
+// cannot go on.
+func (f *finding) lookWith(ctx context.Context, s run.Scope, env Env, q assay.Query) error {
+	_, err := f.find(ctx, s, env, q)
 	if err == nil {
-		err = f.regrade(ctx, s, e)
+		err = f.regrade(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		err = nil
+		return nil
 	}
-	if err == nil && f.grade.Verdict == assay.Sufficient {
+	if err == nil && f.sufficient() {
 		f.stop = assay.StopSufficient
 	}
-	return f, err
+	return err
 }

@@ -239,7 +239,7 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
-	return end(statusCode(answer.Status))
+	return end(answer.Status.ExitCode())
 }
 
 // question returns the question from the last argument or standard input.

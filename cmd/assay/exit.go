@@ -9,19 +9,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// The exit codes, as `assay --help` lists them.
+// The exit codes, as `assay --help` lists them. Those of errors and answers are in the root package.
 const (
-	exitAnswered    = 0   // answered, or the command succeeded
-	exitError       = 1   // any other error
-	exitUsage       = 2   // the request is invalid: a flag, strategy, filter or question
-	exitNotFound    = 3   // the documents do not answer the question
-	exitIncomplete  = 4   // only part of the question is answered
-	exitConflicting = 5   // the documents disagree
-	exitReview      = 6   // the answer waits for a person, or a person rejected it
-	exitLocked      = 7   // another process is using this data or run
-	exitDamaged     = 8   // data is damaged, foreign or newer; a replay diverged
-	exitGate        = 9   // an evaluation is worse than its gate allows
-	exitInterrupted = 130 // interrupted, as by Ctrl-C
+	exitAnswered    = assay.ExitOK
+	exitError       = assay.ExitError
+	exitUsage       = assay.ExitInvalid
+	exitNotFound    = assay.ExitNotFound
+	exitLocked      = assay.ExitLocked
+	exitDamaged     = assay.ExitDamaged
+	exitGate        = 9 // an evaluation is worse than its gate allows
+	exitInterrupted = assay.ExitInterrupted
 )
 
 // exitTable is the help text for the constants above.
@@ -41,56 +38,25 @@ const exitTable = `Exit codes:
   130  interrupted
 `
 
-// failures maps a kind of error to its exit code and, if one helps, a hint.
-var failures = []struct {
+// hints maps a kind of error to its hint.
+var hints = []struct {
 	kind error
-	code int
 	hint string
 }{
-	{context.Canceled, exitInterrupted, ""},
-	{assay.ErrInvalid, exitUsage, ""},
-	{assay.ErrSuspended, exitReview, ""},
-	{assay.ErrLocked, exitLocked, "wait until it has finished, or stop it"},
-	{assay.ErrLeased, exitLocked, "wait until it has finished, or stop it"},
-	{assay.ErrDamaged, exitDamaged, ""}, // see hintDoctor
-	{assay.ErrForeign, exitDamaged, "name another directory with --data"},
-	{assay.ErrNewer, exitDamaged, "update assay, or name another directory with --data"},
-	{assay.ErrDiverged, exitDamaged, ""},
-	{assay.ErrReadOnly, exitError, "make it writable, or name another directory with --data"},
-	{assay.ErrFull, exitError, "make room and try again; what was stored before is kept"},
+	{assay.ErrLocked, "wait until it has finished, or stop it"},
+	{assay.ErrLeased, "wait until it has finished, or stop it"},
+	{assay.ErrForeign, "name another directory with --data"},
+	{assay.ErrNewer, "update assay, or name another directory with --data"},
+	{assay.ErrReadOnly, "make it writable, or name another directory with --data"},
+	{assay.ErrFull, "make room and try again; what was stored before is kept"},
 }
 
 // exitCode maps an error to the process's exit code.
 func exitCode(err error) int {
-	if err == nil {
-		return exitAnswered
-	}
 	if e, ok := errors.AsType[ended](err); ok {
 		return e.code
 	}
-	for _, f := range failures {
-		if errors.Is(err, f.kind) {
-			return f.code
-		}
-	}
-	return exitError
-}
-
-// statusCode maps the status of an answer to the process's exit code.
-func statusCode(s assay.Status) int {
-	switch s {
-	case assay.Answered:
-		return exitAnswered
-	case assay.NotFound:
-		return exitNotFound
-	case assay.Incomplete:
-		return exitIncomplete
-	case assay.Conflicting:
-		return exitConflicting
-	case assay.PendingReview, assay.Rejected:
-		return exitReview
-	}
-	return exitError
+	return assay.ExitCode(err)
 }
 
 // ended is a result that was already printed. Only the exit code remains to be returned.
@@ -131,9 +97,9 @@ func hintOf(err error) string {
 	if hint := configHint(err); hint != "" {
 		return hint
 	}
-	for _, f := range failures {
-		if errors.Is(err, f.kind) && f.hint != "" {
-			return "; " + f.hint
+	for _, h := range hints {
+		if errors.Is(err, h.kind) {
+			return "; " + h.hint
 		}
 	}
 	return ""

@@ -22,11 +22,11 @@ func TestExitCode(t *testing.T) {
 		{wrapped(assay.ErrFull), 1},
 		{wrapped(assay.ErrReadOnly), 1},
 		{wrapped(assay.ErrInvalid), 2},
-		{end(statusCode(assay.NotFound)), 3},
-		{end(statusCode(assay.Incomplete)), 4},
-		{end(statusCode(assay.Conflicting)), 5},
-		{end(statusCode(assay.PendingReview)), 6},
-		{end(statusCode(assay.Rejected)), 6},
+		{end(assay.NotFound.ExitCode()), 3},
+		{end(assay.Incomplete.ExitCode()), 4},
+		{end(assay.Conflicting.ExitCode()), 5},
+		{end(assay.PendingReview.ExitCode()), 6},
+		{end(assay.Rejected.ExitCode()), 6},
 		{wrapped(assay.ErrSuspended), 6},
 		{wrapped(assay.ErrLocked), 7},
 		{wrapped(assay.ErrLeased), 7},
@@ -42,7 +42,7 @@ func TestExitCode(t *testing.T) {
 			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
 		}
 	}
-	if got := end(statusCode(assay.Answered)); got != nil {
+	if got := end(assay.Answered.ExitCode()); got != nil {
 		t.Errorf("an answered question ends in %v, want no error", got)
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/internal/webfetch"
 )
 
 func main() { os.Exit(newApp().execute()) }
@@ -49,7 +49,7 @@ type app struct {
 	width, watchedWidth int // columns of standard output and standard error
 
 	installed engine.Encoders   // nil: none, text search only
-	pages     *webfetch.Fetcher // reads pages that a web search finds; nil: a fetcher limited to the public internet
+	pages     assay.PageFetcher // reads pages that a web search finds; nil: a fetcher limited to the public internet
 
 	configDir func() (string, error) // the user's configuration folder
 	set       *config.Set            // the configuration; nil: not loaded yet

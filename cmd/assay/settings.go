@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/embedded"
+	"github.com/assay-rag/assay/standalone"
 )
 
 // needs is the part of the configuration that a command uses. The rest is not read, so that an
@@ -49,7 +49,8 @@ func (a *app) hide(secrets config.Secrets) {
 // engineConfig returns the engine configuration for a data directory. Vectors are made by ingest
 // --wait and by the searches that need them, because a command ends too soon for background work.
 func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Config, error) {
-	c := engine.Config{Dir: dir, Encoders: a.installed, Reader: embedded.OpenReader, NoBackground: true}
+	c := standalone.Config(dir)
+	c.Encoders, c.NoBackground = a.installed, true
 	if n == looking {
 		return c, nil
 	}

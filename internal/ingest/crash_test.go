@@ -68,7 +68,7 @@ func ingestAsChild(folder, data string) error {
 		return err
 	}
 	defer w.Close()
-	idx, err := index.Open(ctx, filepath.Join(tenant.Dir(), "index"), w)
+	idx, err := index.Open(ctx, tenant.IndexDir(), w)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (x *crashWorld) check() {
 	x.checkIndex(tenant)
 }
 
-func (x *crashWorld) open() *sqlite.Tenant {
+func (x *crashWorld) open() store.Tenant {
 	x.t.Helper()
 	s, err := sqlite.Open(context.Background(), x.data)
 	if err != nil {
@@ -303,10 +303,10 @@ func (x *crashWorld) checkWhole(c assay.Change) {
 }
 
 // checkIndex compares the existing index with a newly built one.
-func (x *crashWorld) checkIndex(tenant *sqlite.Tenant) {
+func (x *crashWorld) checkIndex(tenant store.Tenant) {
 	x.t.Helper()
 	ctx := x.t.Context()
-	there, err := index.Open(ctx, filepath.Join(tenant.Dir(), "index"), tenant.Content())
+	there, err := index.Open(ctx, tenant.IndexDir(), tenant.Content())
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func eachStore(t *testing.T, test func(*testing.T, store.Writer)) {
 	})
 }
 
-func openTenant(t testing.TB, dir string) *sqlite.Tenant {
+func openTenant(t testing.TB, dir string) store.Tenant {
 	t.Helper()
 	s, err := sqlite.Open(context.Background(), dir)
 	if err != nil {

@@ -54,18 +54,11 @@ type Config struct {
 	Permit func(netip.AddrPort) bool
 }
 
-// A Fetcher fetches pages. It is safe for concurrent use.
+// A Fetcher fetches pages. It implements assay.PageFetcher.
 type Fetcher struct {
 	config Config
 	guard  *ssrf.Guardian
 	client *http.Client
-}
-
-// A Page is a fetched page.
-type Page struct {
-	URL  string // of the page itself, after all redirects
-	Type string // media type: "text/html", "text/plain", "text/markdown", "application/xhtml+xml"
-	Data []byte // in UTF-8 if the server named the encoding
 }
 
 // ErrRefused is wrapped by the error for an address that the guard refused. It is an
@@ -77,6 +70,8 @@ var ErrRefused = fmt.Errorf("refused: pages are read from the public internet al
 //
 // Source: Microsoft, "What is IP address 168.63.129.16?".
 var metadata = []netip.Prefix{netip.MustParsePrefix("168.63.129.16/32")}
+
+var _ assay.PageFetcher = (*Fetcher)(nil)
 
 // New returns a Fetcher.
 func New(c Config) *Fetcher {
@@ -180,10 +175,10 @@ var types = map[string]bool{"text/html": true, "application/xhtml+xml": true, "t
 // Fetch fetches a page. An address that the guard refuses gives assay.ErrInvalid, and nothing is
 // sent to it. All other failures give assay.ErrUnavailable: no connection, a status other than 200,
 // or a page that is too large, too slow or not text. If ctx has ended, Fetch returns its error.
-func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
+func (f *Fetcher) Fetch(ctx context.Context, address string) (assay.WebPage, error) {
 	u, err := f.check(address)
 	if err != nil {
-		return Page{}, err
+		return assay.WebPage{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
@@ -192,19 +187,19 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	case err == nil:
 		return page, nil
 	case ctx.Err() != nil:
-		return Page{}, fmt.Errorf("read %s: %w", shown(u.Host), ctx.Err())
+		return assay.WebPage{}, fmt.Errorf("read %s: %w", shown(u.Host), ctx.Err())
 	case errors.Is(err, ErrRefused):
-		return Page{}, fmt.Errorf("read %s: %w", shown(u.Host), err)
+		return assay.WebPage{}, fmt.Errorf("read %s: %w", shown(u.Host), err)
 	case limited.Err() != nil:
-		return Page{}, fmt.Errorf("read %s: it took longer than %v: %w", shown(u.Host), f.config.Timeout, assay.ErrUnavailable)
+		return assay.WebPage{}, fmt.Errorf("read %s: it took longer than %v: %w", shown(u.Host), f.config.Timeout, assay.ErrUnavailable)
 	}
-	return Page{}, fmt.Errorf("read %s: %s: %w", shown(u.Host), shown(err.Error()), assay.ErrUnavailable)
+	return assay.WebPage{}, fmt.Errorf("read %s: %s: %w", shown(u.Host), shown(err.Error()), assay.ErrUnavailable)
 }
 
-func (f *Fetcher) fetch(ctx context.Context, u *url.URL) (Page, error) {
+func (f *Fetcher) fetch(ctx context.Context, u *url.URL) (assay.WebPage, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return Page{}, err
+		return assay.WebPage{}, err
 	}
 	r.Header.Set("User-Agent", "assay")
 	r.Header.Set("Accept", "text/html, application/xhtml+xml, text/plain, text/markdown;q=0.9")
@@ -213,27 +208,27 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL) (Page, error) {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // without the address, which may be long
 		}
-		return Page{}, err
+		return assay.WebPage{}, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return Page{}, fmt.Errorf("HTTP %d", res.StatusCode)
+		return assay.WebPage{}, fmt.Errorf("HTTP %d", res.StatusCode)
 	}
 	kind, params, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil || !types[kind] {
-		return Page{}, fmt.Errorf("it is no page of text but %q", shown(res.Header.Get("Content-Type")))
+		return assay.WebPage{}, fmt.Errorf("it is no page of text but %q", shown(res.Header.Get("Content-Type")))
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, f.config.MaxBytes+1)) // after decompression
 	if err != nil {
-		return Page{}, err
+		return assay.WebPage{}, err
 	}
 	if int64(len(data)) > f.config.MaxBytes {
-		return Page{}, fmt.Errorf("it is larger than %d bytes", f.config.MaxBytes)
+		return assay.WebPage{}, fmt.Errorf("it is larger than %d bytes", f.config.MaxBytes)
 	}
 	if data, err = inUTF8(data, params["charset"]); err != nil {
-		return Page{}, err
+		return assay.WebPage{}, err
 	}
-	return Page{URL: res.Request.URL.String(), Type: kind, Data: data}, nil
+	return assay.WebPage{URL: res.Request.URL.String(), Type: kind, Data: data}, nil
 }
 
 // inUTF8 converts data from the named encoding to UTF-8. If charset is empty it returns data

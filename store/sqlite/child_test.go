@@ -111,7 +111,7 @@ func childPut(ctx context.Context, dir, first string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Tenant(ctx, "crash")
+	t, err := s.tenant(ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func childAppend(ctx context.Context, dir, run, first string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Tenant(ctx, "crash")
+	t, err := s.tenant(ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func childCreate(ctx context.Context, dir, machine string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Tenant(ctx, "crash")
+	t, err := s.tenant(ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func childReadOnly(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Tenant(ctx, "acme")
+	t, err := s.tenant(ctx, "acme")
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func childReadOnly(ctx context.Context, dir string) error {
 	_, writerErr := t.Writer(ctx)
 	_, createErr := t.Runs().Create(ctx, assay.Run{ID: "new"})
 	_, acquireErr := t.Runs().Acquire(ctx, "run")
-	_, tenantErr := s.Tenant(ctx, "new")
+	_, tenantErr := s.tenant(ctx, "new")
 	_, openErr := Open(ctx, filepath.Join(dir, tenantsName, "new", "deep"))
 	for name, err := range map[string]error{
 		"Writer": writerErr, "Create": createErr, "Acquire": acquireErr, "Delete": t.Runs().Delete(ctx, "run"), "a new tenant": tenantErr, "a new directory": openErr,

@@ -29,8 +29,7 @@ func (c content) Sequence(ctx context.Context) (int64, error) {
 	return n, wrap(err, "read the content's sequence")
 }
 
-// Identity returns a permanent name that is unique to this tenant's content. Data derived from the
-// content stores it, so that it is not used with other content; see index.Identified.
+// Identity implements store.Content.
 func (c content) Identity(ctx context.Context) (string, error) {
 	var word string
 	err := c.db.row(ctx, `SELECT tenant FROM store`, nil, &word)

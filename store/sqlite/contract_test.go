@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
@@ -32,10 +30,6 @@ func newHarness(t *testing.T) *harness {
 		t.Fatal(err)
 	}
 	return &harness{Store: s, clock: c}
-}
-
-func (h *harness) Tenant(ctx context.Context, name string) (store.Tenant, error) {
-	return h.Store.Tenant(ctx, name)
 }
 
 func (h *harness) Advance(d time.Duration) { h.clock.Advance(d) }

@@ -32,7 +32,7 @@ func openCrash(t *testing.T, dir string, opts ...Option) *Tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(t.Context(), "crash")
+	tenant, err := s.tenant(t.Context(), "crash")
 	if err != nil {
 		t.Fatal(err)
 	}

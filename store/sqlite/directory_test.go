@@ -121,7 +121,7 @@ func TestOpenCreates(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Open of a folder that is %s: %v", name, err)
 			}
-			tenant, err := s.Tenant(t.Context(), "acme")
+			tenant, err := s.tenant(t.Context(), "acme")
 			if err != nil {
 				t.Fatalf("Tenant in a folder that was %s: %v", name, err)
 			}
@@ -147,7 +147,7 @@ func TestOpenTogether(t *testing.T) {
 				t.Errorf("Open: %v", err)
 				return
 			}
-			tenant, err := s.Tenant(t.Context(), "acme")
+			tenant, err := s.tenant(t.Context(), "acme")
 			if err != nil {
 				t.Errorf("Tenant: %v", err)
 				return
@@ -167,7 +167,7 @@ func TestOpenTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(t.Context(), "acme")
+	tenant, err := s.tenant(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,17 +189,17 @@ func TestTenantNames(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "a/b", "../a", `a\b`, "/a", "A", "ä", ".a", "a.", "a b", "a\x00", "con", "nul", "com1", "a:b", "a\n", "*", strings.Repeat("a", 65),
 	} {
-		_, err := s.Tenant(t.Context(), name)
+		_, err := s.tenant(t.Context(), name)
 		wantKind(t, fmt.Sprintf("Tenant(%q)", name), err, assay.ErrInvalid)
 	}
 	for _, name := range []string{"a", "0", "acme-2_x.y", "a..b", strings.Repeat("a", 64)} {
-		tenant, err := s.Tenant(t.Context(), name)
+		tenant, err := s.tenant(t.Context(), name)
 		if err != nil {
 			t.Errorf("Tenant(%q): %v", name, err)
 			continue
 		}
-		if want := filepath.Join(s.Dir(), tenantsName, name); tenant.Dir() != want {
-			t.Errorf("Dir = %s, want %s", tenant.Dir(), want)
+		if want := filepath.Join(s.Dir(), tenantsName, name); tenant.dir != want {
+			t.Errorf("Dir = %s, want %s", tenant.dir, want)
 		}
 		if err := tenant.Close(); err != nil {
 			t.Error(err)
@@ -258,16 +258,16 @@ func TestTenantRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHarness(t)
-			tenant, err := h.Store.Tenant(t.Context(), "acme")
+			tenant, err := h.Store.tenant(t.Context(), "acme")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := tenant.Close(); err != nil {
 				t.Fatal(err)
 			}
-			test.spoil(t, h, tenant.Dir())
+			test.spoil(t, h, tenant.dir)
 			before := readFiles(t, h.Dir())
-			_, err = h.Store.Tenant(t.Context(), "acme")
+			_, err = h.Store.tenant(t.Context(), "acme")
 			wantKind(t, "Tenant", err, test.kind, test.names)
 			if diff := cmp.Diff(before, readFiles(t, h.Dir())); diff != "" {
 				t.Errorf("opening it changed it (-before +after):\n%s", diff)
@@ -279,7 +279,7 @@ func TestTenantRefuses(t *testing.T) {
 // TestCorruption overwrites pages in the middle of a database.
 func TestCorruption(t *testing.T) {
 	h := newHarness(t)
-	tenant, err := h.Store.Tenant(t.Context(), "acme")
+	tenant, err := h.Store.tenant(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestCorruption(t *testing.T) {
 	if err := errors.Join(w.Close(), tenant.Close()); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(tenant.Dir(), contentName)
+	path := filepath.Join(tenant.dir, contentName)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestCorruption(t *testing.T) {
 // checkTenant opens the tenant and checks it.
 func checkTenant(t *testing.T, h *harness) error {
 	t.Helper()
-	tenant, err := h.Store.Tenant(t.Context(), "acme")
+	tenant, err := h.Store.tenant(t.Context(), "acme")
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func checkTenant(t *testing.T, h *harness) error {
 // readAll opens the tenant and reads all its content.
 func readAll(t *testing.T, h *harness) error {
 	t.Helper()
-	tenant, err := h.Store.Tenant(t.Context(), "acme")
+	tenant, err := h.Store.tenant(t.Context(), "acme")
 	if err != nil {
 		return err
 	}
@@ -401,7 +401,7 @@ func fillReadOnly(t *testing.T, dir string, killed bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(t.Context(), "acme")
+	tenant, err := s.tenant(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

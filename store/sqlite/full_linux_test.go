@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			tenant, err := s.Tenant(ctx, "crash")
+			tenant, err := s.tenant(ctx, "crash")
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ func TestOffersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(ctx, "acme")
+	tenant, err := s.tenant(ctx, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // world-readable folder.
 func TestPrivate(t *testing.T) {
 	tenant := openTestTenant(t) // below a folder of mode 0755
-	dir := filepath.Dir(filepath.Dir(tenant.Dir()))
+	dir := filepath.Dir(filepath.Dir(tenant.dir))
 	if _, err := tenant.Runs().Create(t.Context(), assay.Run{ID: "run", Question: "?"}); err != nil {
 		t.Fatal(err)
 	}

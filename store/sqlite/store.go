@@ -1,14 +1,14 @@
 // Package sqlite stores documents and runs in a data directory on one machine, in two SQLite
-// databases per tenant. A [Store] is the directory; its tenants implement store.Tenant.
+// databases per tenant. A [Store] is the directory, and implements store.Store.
 //
 //	assay.json                marker with the program and the format
 //	tenants/NAME/content.db   documents, versions, chunks, vectors
 //	tenants/NAME/runs.db      runs, their journals, the versions they cite
 //	tenants/NAME/writer.lock  held by the content's writer
 //	tenants/NAME/leases/      a locked file per process that drives runs
-//
-// Data derived from the content, such as an index, may be stored beside them in its own folders;
-// see [Tenant.Dir].
+//	tenants/NAME/index/       the index that a caller derives from the content
+//	tenants/NAME/LOCK.lock    another lock
+//	tenants/NAME/SETTING.json a setting
 package sqlite
 
 import (
@@ -86,10 +86,15 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Store, error) {
 	return &Store{dir: dir, opts: o}, nil
 }
 
+var _ store.Store = (*Store)(nil)
+
 // Dir returns the data directory's path.
 func (s *Store) Dir() string { return s.dir }
 
-// Tenants returns the names of the tenants that have data, sorted.
+// Close implements store.Store. A Store keeps nothing open.
+func (s *Store) Close() error { return nil }
+
+// Tenants implements store.Store.
 func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

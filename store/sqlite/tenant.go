@@ -19,6 +19,7 @@ import (
 const (
 	contentName = "content.db"
 	runsName    = "runs.db"
+	indexName   = "index"
 )
 
 // A Tenant is one tenant's data. It implements store.Tenant.
@@ -37,14 +38,18 @@ type Tenant struct {
 
 var _ store.Tenant = (*Tenant)(nil)
 
-// Tenant opens the named tenant's data and creates it if it does not exist. A name has up to 64
-// characters of a-z, 0-9, '-', '_' and '.'; any other name is assay.ErrInvalid. The error is
-// assay.ErrDamaged if a database of the tenant is missing, and assay.ErrNewer if a later version of
-// the program wrote it. In a read-only directory, existing tenants can be opened for reading;
+// Tenant implements store.Store. The returned store.Tenant is a *Tenant. A name of a Windows device
+// is assay.ErrInvalid too. In a read-only directory, existing tenants can be opened for reading;
 // anything else is assay.ErrReadOnly.
-//
-// Each call returns a new handle.
-func (s *Store) Tenant(ctx context.Context, name string) (*Tenant, error) {
+func (s *Store) Tenant(ctx context.Context, name string) (store.Tenant, error) {
+	t, err := s.tenant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (s *Store) tenant(ctx context.Context, name string) (*Tenant, error) {
 	if err := checkTenantName(name); err != nil {
 		return nil, err
 	}
@@ -157,17 +162,14 @@ func hasLog(path string) bool {
 	return err == nil
 }
 
-// Dir returns the folder of the tenant's data. The store uses only the names listed in its package
-// comment. A process that has the tenant open must not open the database files itself, not even for
-// reading, because closing them would drop SQLite's locks.
-func (t *Tenant) Dir() string { return t.dir }
-
-// Name returns the tenant's name.
+// Name implements store.Tenant.
 func (t *Tenant) Name() string { return t.name }
 
-// ReadOnly reports whether the data can only be read. Every change then fails with
-// assay.ErrReadOnly.
+// ReadOnly implements store.Tenant.
 func (t *Tenant) ReadOnly() bool { return t.readOnly }
+
+// IndexDir implements store.Tenant. The folder is beside the content.
+func (t *Tenant) IndexDir() string { return filepath.Join(t.dir, indexName) }
 
 // Content implements store.Tenant.
 func (t *Tenant) Content() store.Content { return content{t.content} }
@@ -194,9 +196,7 @@ func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {
 	return &writer{content: content{t.content}, tenant: t, lock: lock, u: u}, nil
 }
 
-// Check reads both databases completely and checks their structure. Damage in parts that were not
-// read yet goes unnoticed otherwise. The error is assay.ErrDamaged. Check changes nothing and takes
-// as long as reading the files.
+// Check implements store.Tenant.
 func (t *Tenant) Check(ctx context.Context) error {
 	for _, d := range []*database{t.content, t.runs} {
 		var found string
@@ -209,6 +209,35 @@ func (t *Tenant) Check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Size implements store.Tenant. It counts the files of the databases with their write-ahead logs.
+func (t *Tenant) Size(ctx context.Context) (store.Size, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Size{}, err
+	}
+	content, err := databaseSize(filepath.Join(t.dir, contentName))
+	if err != nil {
+		return store.Size{}, wrap(err, "size of tenant %s", t.name)
+	}
+	runs, err := databaseSize(filepath.Join(t.dir, runsName))
+	return store.Size{Content: content, Runs: runs}, wrap(err, "size of tenant %s", t.name)
+}
+
+// databaseSize adds up the sizes of a database and of its log, which may not exist.
+func databaseSize(path string) (int64, error) {
+	var sum int64
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if errors.Is(err, fs.ErrNotExist) && suffix != "" {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum += info.Size()
+	}
+	return sum, nil
 }
 
 // Close implements store.Tenant. Closing twice is allowed.

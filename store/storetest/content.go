@@ -15,7 +15,6 @@ import (
 var contentTests = []contractTest{
 	{"an empty tenant", testEmpty},
 	{"every field comes back", testRoundTrip},
-	{"tenants are apart", testIsolation},
 	{"changes", testChanges},
 	{"changes stop when asked to", testChangesStop},
 	{"changes read one snapshot", testChangesSnapshot},
@@ -140,52 +139,6 @@ func testRoundTrip(t *testing.T, h Harness) {
 			{Name: "legal texts", Documents: 1, Chunks: 4}, {Name: "plain", Documents: 1},
 		})
 	}
-}
-
-func testIsolation(t *testing.T, h Harness) {
-	ctx := t.Context()
-	a, b := openTenant(t, h, "a"), openTenant(t, h, "b")
-	wa, wb := openWriter(t, a), openWriter(t, b)
-	e := Entry("c", "/secret", "the words of a\n")
-	mustPut(t, wa, e)
-	l := mustCreate(t, a, "run-a")
-	mustAppend(t, l, "step")
-	closeLease(t, l)
-
-	if n := sequence(t, wb); n != 0 {
-		t.Errorf("b's sequence is %d after a change of a", n)
-	}
-	_, err := b.Content().Document(ctx, e.Document.ID)
-	wantErr(t, "b reading a's document", err, assay.ErrNotFound)
-	_, err = b.Content().Version(ctx, e.Document.ID, e.Document.Version)
-	wantErr(t, "b reading a's version", err, assay.ErrNotFound)
-	_, err = b.Content().ACL(ctx, e.Document.ID)
-	wantErr(t, "b reading the ACL of a's document", err, assay.ErrNotFound)
-	_, err = b.Content().Passages(ctx, []string{e.Chunks[0].ID})
-	wantErr(t, "b reading a's chunk", err, assay.ErrNotFound)
-	if len(changes(t, b.Content(), 0)) != 0 || len(uris(t, b.Content())) != 0 {
-		t.Error("b lists documents of a")
-	}
-	_, err = b.Runs().Run(ctx, "run-a")
-	wantErr(t, "b reading a's run", err, assay.ErrNotFound)
-	_, err = b.Runs().Records(ctx, "run-a")
-	wantErr(t, "b reading a's journal", err, assay.ErrNotFound)
-	_, err = b.Runs().Acquire(ctx, "run-a")
-	wantErr(t, "b acquiring a's run", err, assay.ErrNotFound)
-	wantErr(t, "b deleting a's run", b.Runs().Delete(ctx, "run-a"), assay.ErrNotFound)
-	if list, err := b.Runs().List(ctx, 0); err != nil || len(list) != 0 {
-		t.Errorf("b lists %v, %v", list, err)
-	}
-	mustDelete(t, wb, e.Document.ID)
-	if _, err := a.Content().Document(ctx, e.Document.ID); err != nil {
-		t.Errorf("after b deleted the ID, a reads: %v", err)
-	}
-
-	e.Document.ACL = assay.ACL{Restricted: true}
-	mustPut(t, wb, e)
-	wantACL(t, a.Content(), e.Document.ID, assay.ACL{})
-	mustDelete(t, wa, e.Document.ID)
-	wantACL(t, b.Content(), e.Document.ID, e.Document.ACL)
 }
 
 func testChanges(t *testing.T, h Harness) {

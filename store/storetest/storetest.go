@@ -6,7 +6,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -18,11 +17,9 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A Harness is one empty store under test.
+// A Harness is one empty store under test. The tests do not close it.
 type Harness interface {
-	// Tenant opens a new handle on the named tenant and creates the tenant if necessary. Handles of
-	// one tenant share the same data.
-	Tenant(ctx context.Context, name string) (store.Tenant, error)
+	store.Store
 
 	// Advance moves the store's clock forward.
 	Advance(d time.Duration)
@@ -58,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		name  string
 		tests []contractTest
 	}{
+		{"store", storeTests},
 		{"content", contentTests},
 		{"writer", writerTests},
 		{"prune", pruneTests},

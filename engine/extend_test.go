@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/sqlite"
+	"github.com/assay-rag/assay/strategy"
+)
+
+func openConfigured(t *testing.T, c Config) *Engine {
+	t.Helper()
+	e, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+func TestConfigRefuses(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(name string, f strategy.Func) Config {
+		return Config{Dir: t.TempDir(), Strategies: []strategy.Spec{{Name: name, Func: f}}}
+	}
+	twice := own("own", strategy.Static)
+	twice.Strategies = append(twice.Strategies, twice.Strategies...)
+	for name, c := range map[string]Config{
+		"neither directory nor store": {},
+		"directory and store":         {Dir: t.TempDir(), Store: s},
+		"a tenant's name":             {Store: s, Tenant: "../default"},
+		"a name in use":               own("static", strategy.Static),
+		"no name":                     own("", strategy.Static),
+		"no function":                 own("own", nil),
+		"a name twice":                twice,
+		"an unknown strategy":         {Dir: t.TempDir(), Strategy: "own"},
+	} {
+		e, err := Open(t.Context(), c)
+		if !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("%s: Open = %v, %v, want assay.ErrInvalid", name, e, err)
+		}
+	}
+}
+
+// TestOwnStrategyIsResumed checks that a run of a caller's strategy is neither resumed nor failed by
+// an engine without it.
+func TestOwnStrategyIsResumed(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	own := []strategy.Spec{{Name: "own", Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
+		r, err := strategy.Static(c, s, env)
+		cancel()
+		return r, err
+	}}}
+	e := openConfigured(t, Config{Dir: dir, Strategies: own, Strategy: "own"})
+	ingestPaths(t, e, "testdata/handbook")
+	_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion})
+	var ended *RunError
+	if !errors.As(err, &ended) || !ended.Resumable {
+		t.Fatalf("an interrupted run: %v", err)
+	}
+	resume := func(e *Engine) error {
+		for _, err := range e.Resume(t.Context(), assay.Local(), ended.Run) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := resume(openDir(t, dir)); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("resumed without the strategy: %v", err)
+	}
+	if err := resume(e); err != nil {
+		t.Errorf("resumed with the strategy: %v", err)
+	}
+}
+
+// TestExtendedIsNotCached checks that answers that depend on the caller's code are not given again.
+func TestExtendedIsNotCached(t *testing.T) {
+	for name, c := range map[string]Config{
+		"roles":     {Roles: func(r strategy.Roles) strategy.Roles { return r }},
+		"retriever": {Retriever: func(r assay.Retriever) assay.Retriever { return r }},
+		"strategy":  {Strategy: "own", Strategies: []strategy.Spec{{Name: "own", Func: strategy.Static}}},
+	} {
+		c.Dir = t.TempDir()
+		e := openConfigured(t, c)
+		ingestPaths(t, e, "testdata/handbook")
+		ask(t, e, someQuestion)
+		if a := ask(t, e, someQuestion); a.Cached != nil {
+			t.Errorf("%s: the answer was cached", name)
+		}
+	}
+}
+
+func TestRemovedRole(t *testing.T) {
+	e := openConfigured(t, Config{Dir: t.TempDir(), Roles: func(r strategy.Roles) strategy.Roles {
+		r.Grader = nil
+		return r
+	}})
+	ingestPaths(t, e, "testdata/handbook")
+	_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+	if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "Grader") {
+		t.Errorf("Answer: %v", err)
+	}
+}
+
+// refusing is a grader that calls nothing sufficient.
+type refusing struct{}
+
+func (refusing) Grade(_ context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
+	return role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}}, nil
+}
+
+// TestOwnRole checks that a caller's role decides, is replayed, and is left out of a local question.
+func TestOwnRole(t *testing.T) {
+	e := openConfigured(t, Config{Dir: t.TempDir(), Roles: func(r strategy.Roles) strategy.Roles {
+		r.Grader = refusing{}
+		return r
+	}})
+	ingestPaths(t, e, "testdata/handbook")
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static"})
+	if err != nil || a.Status != assay.NotFound {
+		t.Fatalf("%s, %v, want not_found", a.Status, err)
+	}
+	if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
+		t.Error(err)
+	}
+	a, err = e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static", Local: true})
+	if err != nil || a.Status != assay.Answered {
+		t.Errorf("a local question: %s, %v, want answered", a.Status, err)
+	}
+}
+
+// disclosing is a retriever that ignores the access.
+type disclosing struct {
+	hits func() []assay.Hit
+}
+
+func (d disclosing) Retrieve(context.Context, assay.Access, assay.Query) (assay.Results, error) {
+	return assay.Results{Hits: d.hits()}, nil
+}
+
+// TestOwnRetrieverIsGuarded checks that hits of a caller's retriever are dropped if the access does
+// not allow their documents or the store does not hold them.
+func TestOwnRetrieverIsGuarded(t *testing.T) {
+	dir := t.TempDir()
+	var hits []assay.Hit
+	e := openConfigured(t, Config{Dir: dir, Retriever: func(assay.Retriever) assay.Retriever {
+		return disclosing{func() []assay.Hit { return hits }}
+	}})
+	put := func(uri string, acl assay.ACL) string {
+		entry := store.Entry{Document: assay.Document{
+			ID: assay.DocumentID("c", uri), Collection: "c", URI: uri, Version: assay.DocumentVersion(uri, nil, ""), Title: uri, Text: uri, ACL: acl,
+		}}
+		if err := e.Put(t.Context(), []store.Entry{entry}); err != nil {
+			t.Fatal(err)
+		}
+		return entry.Document.ID
+	}
+	legal, err := assay.RestrictTo("group:legal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{put("open", assay.ACL{}), put("closed", legal), assay.DocumentID("c", "never stored")} {
+		hits = append(hits, assay.Hit{Chunk: assay.Chunk{Document: id}})
+	}
+	open := hits[0].Chunk.Document
+	r, err := e.Search(t.Context(), assay.Local(), assay.Query{Text: "anything", Limit: 3})
+	if err != nil || len(r.Hits) != 1 || r.Hits[0].Chunk.Document != open {
+		t.Errorf("Search = %+v, %v, want the open document alone", r.Hits, err)
+	}
+	if _, err := e.Explain(t.Context(), assay.Local(), assay.Query{Text: "anything", Limit: 3}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("Explain: %v", err)
+	}
+}
+
+// A countingStore is a store of a caller: another type than the engine's own, that keeps no index.
+type countingStore struct {
+	store.Store
+	opened, written, runs, closed atomic.Int64
+}
+
+func (s *countingStore) Tenant(ctx context.Context, name string) (store.Tenant, error) {
+	t, err := s.Store.Tenant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.opened.Add(1)
+	return &countingTenant{t, s}, nil
+}
+
+func (s *countingStore) Close() error {
+	s.closed.Add(1)
+	return s.Store.Close()
+}
+
+type countingTenant struct {
+	store.Tenant
+	store *countingStore
+}
+
+func (*countingTenant) IndexDir() string { return "" }
+
+func (t *countingTenant) Writer(ctx context.Context) (store.Writer, error) {
+	t.store.written.Add(1)
+	return t.Tenant.Writer(ctx)
+}
+
+func (t *countingTenant) Runs() store.Runs {
+	t.store.runs.Add(1)
+	return t.Tenant.Runs()
+}
+
+// TestOwnStore checks an engine on a caller's store: all data goes through it, the index is in a
+// temporary folder that is removed, and tenants see nothing of each other.
+func TestOwnStore(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp)
+	inner, err := sqlite.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &countingStore{Store: inner}
+	acme, err := Open(t.Context(), Config{Store: s, Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ingestPaths(t, acme, "testdata/handbook")
+	a := ask(t, acme, someQuestion)
+	if a.Status != assay.Answered {
+		t.Errorf("the answer is %s", a.Status)
+	}
+	if entries, err := os.ReadDir(temp); err != nil || len(entries) == 0 {
+		t.Errorf("the index is not in a temporary folder: %v, %v", entries, err)
+	}
+	globex, err := Open(t.Context(), Config{Store: s, Tenant: "globex"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := ask(t, globex, someQuestion); b.Status != assay.NotFound {
+		t.Errorf("another tenant's answer is %s", b.Status)
+	}
+	if _, _, err := globex.Run(t.Context(), assay.Local(), a.Run); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("another tenant's run: %v", err)
+	}
+	for _, c := range Doctor(t.Context(), Config{Store: s, Tenant: "acme"}) {
+		if !c.OK {
+			t.Errorf("Doctor: %s: %s", c.Name, c.Detail)
+		}
+	}
+	if err := errors.Join(acme.Close(), globex.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tenants", "acme", "index")); err == nil {
+		t.Error("there is an index in the store's folder")
+	}
+	if s.opened.Load() != 3 || s.written.Load() == 0 || s.runs.Load() == 0 || s.closed.Load() != 0 {
+		t.Errorf("%d tenants opened, %d writers, %d times the runs, %d times closed", s.opened.Load(), s.written.Load(), s.runs.Load(), s.closed.Load())
+	}
+	if names, err := s.Tenants(t.Context()); err != nil || !slices.Equal(names, []string{"acme", "globex"}) {
+		t.Errorf("tenants %v, %v", names, err)
+	}
+}
