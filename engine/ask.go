@@ -298,6 +298,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 			Services:  services,
 			Web:       web,
 			NoWeb:     off,
+			Catalogue: e.searchable(r.Principal.Access(), req.Request),
 			Managed:   e.managedOf(req),
 			Earlier:   req.Earlier,
 			Cache:     answerCache{e, r.Principal, req},

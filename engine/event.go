@@ -207,6 +207,8 @@ func intention(p payload, rec assay.Record) string {
 		return "looking for an earlier answer"
 	case assay.StepWeb:
 		return webIntention(rec)
+	case assay.StepRung:
+		return "taking the rung " + path.Base(rec.Path)
 	case assay.StepModel:
 		if path.Base(rec.Path) == managedStep {
 			return "asking " + rec.Model
@@ -238,6 +240,8 @@ func summary(p payload, rec assay.Record) string {
 		return verdictSummary(p.verdicts)
 	case rec.Kind == assay.StepWeb:
 		return webSummary(rec)
+	case rec.Kind == assay.StepRung:
+		return rungSummary(rec)
 	case rec.Kind == assay.StepModel && path.Base(rec.Path) == managedStep:
 		return managedSummary(rec)
 	case rec.Kind == assay.StepModel && p.reply != nil:

@@ -68,6 +68,10 @@ type Tools struct {
 	Web   Web
 	NoWeb string
 
+	// Catalogue lists the collections that the caller may search. It is called only if Collections
+	// is empty and the evidence does not suffice. It may be nil.
+	Catalogue func(context.Context) ([]string, error)
+
 	// Managed is a service that answers questions by itself. It may be nil.
 	Managed Managed
 
