@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -21,6 +22,16 @@ func TestSearchSummaryTotal(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("total %d: %q, want %q in it", total, got, want)
 		}
+	}
+}
+
+// TestCheckSummary checks that the trace has both scores of a verifier that is a service.
+func TestCheckSummary(t *testing.T) {
+	score := 0.3
+	rec := assay.Record{Path: "verify/call[0]/check", Kind: assay.StepModel, Model: "guard/1"}
+	rec.Output, _ = json.Marshal(ground.Judgement{Verdict: assay.Supported, Score: 0.93, Relevance: &score, Reason: "grounding 0.93, threshold 0.70"})
+	if got, want := stepOf(rec).Summary, "guard/1: supported, score 0.93, relevance 0.30: grounding 0.93, threshold 0.70"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

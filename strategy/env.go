@@ -85,7 +85,10 @@ type Tools struct {
 type state struct {
 	asked     string // the question as the caller wrote it; empty: same as Question
 	rewritten bool   // a model rewrote it to be understood without the conversation
-	whole     string // the question with the names of its collections; empty: same as Question
+
+	understood string // the whole question, as asked or, of a follow-up, as it was understood; empty: same as Question
+
+	whole string // the question with the names of its collections; empty: same as Question
 
 	span      []string // collections that are searched separately; empty: all together
 	spanNamed bool     // the question names them

@@ -341,7 +341,7 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 		if c.verbatim {
 			continue
 		}
-		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row}
+		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row, Question: cmp.Or(e.understood, e.Question)}
 		for _, cit := range c.cited {
 			claim.Cited = append(claim.Cited, passageOf(cit, passages[cit.Number-1]))
 		}
@@ -530,12 +530,24 @@ func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground
 				out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
 			}
 		}
-		return soundly(in, out), nil
+		return e.grounded(soundly(in, out)), nil
 	})
 	if err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d verdicts for %d claims: %w", len(out), len(in), assay.ErrDamaged)
 	}
 	return out, err
+}
+
+// grounded returns judgements in which a claim whose score is below the threshold is not supported.
+func (e Env) grounded(judgements []ground.Judgement) []ground.Judgement {
+	least := e.Settings.Verify.Grounding
+	for i, j := range judgements {
+		if j.Verdict == assay.Supported && !(j.Score >= least) {
+			judgements[i].Verdict = assay.Unsupported
+			judgements[i].Reason = fmt.Sprintf("its score of %.2f is below the threshold of %.2f", j.Score, least)
+		}
+	}
+	return judgements
 }
 
 // citation returns a citation of the bytes [start, end) of a passage.
