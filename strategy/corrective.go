@@ -102,19 +102,19 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 		}
 		found = join(whole, found)
 	}
-	return e.finishGrounded(ctx, s, found)
-}
-
-// finishGrounded answers from the findings. As long as a part of the draft is not grounded, it
-// searches once more for that part, within its iterations, and has the answer written again. A later
-// answer replaces an earlier one unless it covers less.
-func (e Env) finishGrounded(ctx context.Context, s run.Scope, found []finding) (Result, error) {
 	answer, ungrounded, err := e.finish(ctx, s.Sub("finish", 0), "corrective", found)
 	if err != nil || len(ungrounded) == 0 {
 		return answer, err
 	}
-	ofDraft := without(answer.Notes, e.base("corrective", found).Notes)
-	open := ungrounded
+	return e.redrive(ctx, s, found, answer, ungrounded)
+}
+
+// redrive searches once more for the parts of an answer that are not grounded, within their
+// iterations, and has the answer written again, until it is grounded or nothing new is found. A later
+// answer replaces an earlier one unless it covers less.
+func (e Env) redrive(ctx context.Context, s run.Scope, found []finding, answer Result, open []ungroundedPart) (Result, error) {
+	name := answer.Strategy
+	ofDraft := without(answer.Notes, e.base(name, found).Notes)
 	for n := 0; len(open) > 0; n++ {
 		fresh := false
 		for _, part := range open {
@@ -127,17 +127,17 @@ func (e Env) finishGrounded(ctx context.Context, s run.Scope, found []finding) (
 		if !fresh {
 			break
 		}
-		again, still, err := e.finish(ctx, s.Sub("finish", n+1), "corrective", found)
+		again, still, err := e.finish(ctx, s.Sub("finish", n+1), name, found)
 		if err != nil {
 			return Result{}, err
 		}
 		open = still
 		if again.coversMore(answer, len(still) == 0) {
-			answer, ofDraft = again, without(again.Notes, e.base("corrective", found).Notes)
+			answer, ofDraft = again, without(again.Notes, e.base(name, found).Notes)
 		}
 	}
 	// The claims verified before stay; only the list of searches grows.
-	return since(answer, e.base("corrective", found), ofDraft), nil
+	return since(answer, e.base(name, found), ofDraft), nil
 }
 
 // coversMore reports whether r, an answer from more evidence than old, replaces it: it covers no

@@ -256,6 +256,34 @@ func askWith(t *testing.T, e strategy.Env, name string) assay.Answer {
 	return a
 }
 
+// TestAutoRedrivesWhatStands checks that auto keeps the verified part of an answer to a question of
+// several parts, and searches for the refused statement beside it.
+func TestAutoRedrivesWhatStands(t *testing.T) {
+	const opens, closes, wrong = "The kiosk opens at nine, unlike the museum.", "The museum closes late.", "The museum closes at noon."
+	s := &scene{library: newLibrary(opens, closes), holds: func(q assay.Query) bool { return strings.Contains(q.Text, "noon") && strings.Contains(q.Text, "kiosk") }}
+	e := written(t, nil, nil, role.Draft{}, opens)
+	e.Question = "Do the kiosk and the museum differ?"
+	e.Retriever, e.Content = s, s.library
+	e.Outline = &role.Plan{Shape: role.Comparison, SubQuestions: []role.SubQuestion{{Text: "kiosk"}, {Text: "museum"}}}
+	e.Roles.Verifier, e.Roles.Grader = role.ByClaim(verifier(sayer)), grader(enough)
+	e.Roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+		d := role.Draft{}
+		for _, ev := range in.Evidence {
+			d.Statements = append(d.Statements, stating(ev.Hit.Text, ev.Number))
+		}
+		if len(in.Evidence) == 1 {
+			d.Statements = append(d.Statements, stating(wrong, 1))
+		}
+		return d, nil
+	})
+	e.Limits.Floor = 0.1
+	a := askWith(t, e, "auto")
+	check(t, e, a)
+	if a.Status != assay.Answered || len(a.Claims) != 2 || !strings.Contains(a.Text, closes) || a.Strategy != "static" {
+		t.Errorf("%s (%s) %q after %+v: %s", a.Status, a.Strategy, a.Text, s.queries, a.Justification)
+	}
+}
+
 // TestRedriveByFailedClaim checks that a false claim of the first draft is searched for with its
 // words and the question's, that the answer is written again from what is found, and that all of
 // this stays within the iterations.

@@ -155,7 +155,8 @@ func (f *finding) next(ctx context.Context, s run.Scope, env Env, last search) (
 			return search{}, err
 		}
 		if len(others) > 0 {
-			return search{rung: RungCollection, query: f.question, collections: others, why: why + "; " + f.ladder.passed(RungReformulate, RungWiden)}, nil
+			why += "; " + f.ladder.passed(RungReformulate, RungWiden)
+			return search{rung: RungCollection, query: f.question, collections: others, why: why}, nil
 		}
 	}
 	switch {
