@@ -283,7 +283,8 @@ func (f *finding) redrive(ctx context.Context, s run.Scope, env Env, failed []ch
 	if f.cutShort() {
 		return false, nil
 	}
-	if f.graded < len(f.searched) { // hits of the search for an unsupported claim
+	if f.ladder.unread > 0 {
+		f.ladder.unread = 0
 		before := f.accepted(len(f.hits))
 		err := f.regrade(ctx, s, env)
 		if stop := stopOf(err); stop != "" {

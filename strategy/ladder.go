@@ -62,6 +62,7 @@ type climbing struct {
 	taken   []Rung
 	skipped map[Rung]string // why a rung was not taken
 	records int             // rungs in the journal
+	unread  int             // new hits of searches for statements that were not graded yet
 }
 
 func (c *climbing) skip(r Rung, why string) {
@@ -86,7 +87,7 @@ func (f *finding) climb(ctx context.Context, s, outer run.Scope, env Env, next s
 	f.ladder.taken = append(f.ladder.taken, next.rung)
 	before := len(f.searched)
 	q := assay.Query{Text: next.query, Filter: next.filter, Collections: next.collections}
-	_, err := f.look(ctx, s.Sub("round", f.iterations), env, q)
+	err := f.searchFor(ctx, s.Sub("round", f.iterations), env, q, next.rung == RungRedrive)
 	if next.rung != RungQuestion {
 		for i := before; i < len(f.searched); i++ {
 			f.searched[i].Rung = string(next.rung)
@@ -99,6 +100,24 @@ func (f *finding) climb(ctx context.Context, s, outer run.Scope, env Env, next s
 	return f.record(ctx, outer, env, Climb{
 		Rung: next.rung, Query: next.query, Filter: assay.And(env.Filter, next.filter), Collections: next.collections, Why: next.why,
 	}, f.brought)
+}
+
+// searchFor makes a search and grades all hits found so far. If the search is for a statement and
+// brings nothing new, the grade before stands.
+func (f *finding) searchFor(ctx context.Context, s run.Scope, env Env, q assay.Query, statement bool) error {
+	if !statement {
+		_, err := f.look(ctx, s, env, q)
+		return err
+	}
+	before := len(f.searched)
+	fresh, err := f.find(ctx, s, env, q)
+	if err == nil && fresh > 0 {
+		return f.regrade(ctx, s, env)
+	}
+	for i := before; i < len(f.searched); i++ {
+		f.searched[i].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
+	}
+	return err
 }
 
 // record makes a rung a step of the journal. A run that has no time left for that goes on without.

@@ -104,7 +104,7 @@ func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checked
 	}
 	f.iterations++
 	f.tries = append(f.tries, tryOf(q.Text, q.Filter))
-	f.take(e, q, found)
+	f.ladder.unread += f.take(e, q, found)
 	f.searched[len(f.searched)-1].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
 	var hits []assay.Hit
 	for _, h := range found.Hits {
