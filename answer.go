@@ -248,6 +248,7 @@ type Searched struct {
 	Hits         int          `json:"hits"`
 	TopRelevance float64      `json:"top_relevance"` // in [0, 1]; 0 without hits
 	Grade        GradeVerdict `json:"grade"`
+	Rung         string       `json:"rung,omitempty"` // of the escalation ladder; empty: the question itself, or another strategy's search
 }
 
 // Closest is a passage that came near to the question without answering it.

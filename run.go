@@ -49,6 +49,7 @@ const (
 	StepTool     StepKind = "tool"   // a call of one of the read-only tools, made or refused
 	StepWeb      StepKind = "web"    // a web search or a web page
 	StepCache    StepKind = "cache"  // a cache lookup for an earlier answer
+	StepRung     StepKind = "rung"   // a rung of the escalation ladder, recorded after its search and grade
 	StepHuman    StepKind = "human"
 	StepClock    StepKind = "clock"
 )

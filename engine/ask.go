@@ -317,6 +317,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 			Services:   tools.services,
 			Web:        web,
 			NoWeb:      off,
+			Catalogue:  e.searchable(r.Principal.Access(), req.Request),
 			Managed:    e.managedOf(req),
 			Strategies: e.config.Strategies,
 			Earlier:    req.Earlier,

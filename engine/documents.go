@@ -157,5 +157,34 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 	return named, nil
 }
 
+// searchable returns a function that lists the collections which a request may search, at most
+// maxNamed.
+func (e *Engine) searchable(access assay.Access, req Request) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		all, err := e.content.Collections(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := []string{}
+		for _, c := range all {
+			if len(names) == maxNamed {
+				break
+			}
+			if len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
+				continue
+			}
+			err := e.checkCollections(ctx, access, []string{c.Name})
+			if errors.Is(err, assay.ErrInvalid) {
+				continue // access may see none of its documents
+			}
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, c.Name)
+		}
+		return names, nil
+	}
+}
+
 // severalNamed matches a separator or conjunction that may join several names.
 var severalNamed = lazyregexp.New(`(?i),|/|&|\b(and|or|both|vs|versus|than|between|against|with|while|whereas|unlike)\b|\n`)

@@ -207,6 +207,8 @@ func intention(p payload, rec assay.Record) string {
 		return "looking for an earlier answer"
 	case assay.StepWeb:
 		return webIntention(rec)
+	case assay.StepRung:
+		return "taking the rung " + path.Base(rec.Path)
 	case assay.StepModel:
 		if path.Base(rec.Path) == managedStep {
 			return "asking " + rec.Model
@@ -238,8 +240,12 @@ func summary(p payload, rec assay.Record) string {
 		return verdictSummary(p.verdicts)
 	case rec.Kind == assay.StepWeb:
 		return webSummary(rec)
+	case rec.Kind == assay.StepRung:
+		return rungSummary(rec)
 	case rec.Kind == assay.StepModel && path.Base(rec.Path) == managedStep:
 		return managedSummary(rec)
+	case rec.Kind == assay.StepModel && path.Base(rec.Path) == checkStep:
+		return checkSummary(rec)
 	case rec.Kind == assay.StepModel && p.reply != nil:
 		return callSummary(rec, *p.reply)
 	case rec.Kind == assay.StepRole:
@@ -278,6 +284,22 @@ func callSummary(rec assay.Record, r llm.Response) string {
 		s += fmt.Sprintf("; an attempt failed: %s: %s", a.Kind, a.Message)
 	}
 	return s
+}
+
+// checkStep is the name of a step that asks a verifier that is a service.
+const checkStep = "check"
+
+// checkSummary describes the scores of a verifier that is a service.
+func checkSummary(rec assay.Record) string {
+	j := decode[ground.Judgement](rec.Output)
+	if j == nil {
+		return rec.Model
+	}
+	s := fmt.Sprintf("%s: %s, score %.2f", rec.Model, j.Verdict, j.Score)
+	if j.Relevance != nil {
+		s += fmt.Sprintf(", relevance %.2f", *j.Relevance)
+	}
+	return said(s, j.Reason)
 }
 
 func planSummary(p role.Plan) string {

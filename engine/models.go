@@ -218,6 +218,9 @@ func (m Models) roles(r roleOptions) strategy.Roles {
 			roles.AnswerGrader = role.LowerOf(roles.AnswerGrader, grader)
 		}
 	}
+	if s, ok := m.Verifier.(ground.Service); ok {
+		roles.AnswerGrader = role.LowerOf(role.RelevanceBy(s), roles.AnswerGrader)
+	}
 	if c, ok := by(role.AnalystRole); ok {
 		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{Reader: r.reader}}
 	}

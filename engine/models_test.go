@@ -368,6 +368,12 @@ type judging struct {
 	err  error
 }
 
+var _ ground.Service = judging{}
+
+func (j judging) VerifyFor(ctx context.Context, _, text string, cited []ground.Passage) (ground.Judgement, error) {
+	return j.Verify(ctx, text, cited)
+}
+
 func (j judging) Model() string { return j.name }
 
 func (j judging) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
@@ -388,6 +394,68 @@ func TestVerifierIsAService(t *testing.T) {
 			t.Errorf("roles %q, usage %+v, notes %q", who(a), a.Usage, a.Notes)
 		}
 		replays(t, e, a.Run)
+	}
+}
+
+// scoring is a service with a score of the relevance of each text to its question.
+type scoring struct {
+	judging
+	relevance func(question, text string) (score *float64, offTopic bool, err error)
+}
+
+func (s scoring) VerifyFor(ctx context.Context, question, text string, cited []ground.Passage) (ground.Judgement, error) {
+	j, err := s.Verify(ctx, text, cited)
+	if err == nil {
+		j.Relevance, j.OffTopic, err = s.relevance(question, text)
+	}
+	return j, err
+}
+
+// TestServiceJudgesRelevance checks that a service is given the user's whole question with each claim
+// and with the whole answer, that only the relevance of the whole answer blocks, and that it blocks
+// if it is not usable.
+func TestServiceJudgesRelevance(t *testing.T) {
+	const question = "Who approves travel to a customer, and how long does parental leave last?"
+	number := func(x float64) *float64 { return &x }
+	tests := []struct {
+		name         string
+		claim, whole *float64
+		offTopic     bool // the whole answer, by the service's own threshold
+		err          error
+		want         assay.Status
+		relevance    bool // of the answer is known
+	}{
+		{"relevant", number(0.9), number(0.8), false, nil, assay.Answered, true},
+		{"each claim is a part of the answer", number(0.01), number(0.8), false, nil, assay.Answered, true},
+		{"below the threshold", number(0.9), number(0.05), false, nil, assay.NotFound, true},
+		{"below the service's own", number(0.9), number(0.4), true, nil, assay.NotFound, true},
+		{"it does not judge that", nil, nil, false, nil, assay.Answered, true}, // the local grader does
+		{"no usable score", number(0.9), nil, true, nil, assay.Incomplete, false},
+		{"out of range", number(0.9), number(-3), false, nil, assay.Incomplete, false},
+		{"fails", number(0.9), nil, false, &llm.Error{Model: "guard/1", Kind: llm.Overloaded, Message: "later"}, assay.Incomplete, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			wholes := 0
+			e := openModels(t, Models{Verifier: scoring{judging{"guard/1", nil}, func(asked, text string) (*float64, bool, error) {
+				if asked != question {
+					t.Errorf("%q is judged for %q", text, asked)
+				}
+				if strings.Contains(text, "\n") {
+					wholes++
+					return tt.whole, tt.offTopic, tt.err
+				}
+				return tt.claim, false, nil
+			}}})
+			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: question})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Status != tt.want || (a.Relevance != nil) != tt.relevance || wholes != 1 {
+				t.Errorf("%s with relevance %v, the whole answer judged %d times, want %s: %s", a.Status, a.Relevance, wholes, tt.want, a.Justification)
+			}
+			replays(t, e, a.Run)
+		})
 	}
 }
 

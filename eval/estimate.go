@@ -184,7 +184,7 @@ func (a Asked) services() services {
 	}
 	if v, ok := a.Engine.Models.Verifier.(ground.Service); ok {
 		all = append(all, &service{ServiceEstimate: ServiceEstimate{Does: "verifying", Model: v.Model()}, facts: llm.FactsOf(v), unasked: true,
-			calls: func(t trial) (int, int) { return t.verified, 0 }})
+			calls: func(t trial) (int, int) { return t.verified + t.questions, 0 }}) // each claim, and each whole answer
 	}
 	return all
 }

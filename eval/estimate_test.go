@@ -37,6 +37,10 @@ func (p paid) Verify(context.Context, string, []ground.Passage) (ground.Judgemen
 	return ground.Judgement{}, nil
 }
 
+func (p paid) VerifyFor(ctx context.Context, _, text string, cited []ground.Passage) (ground.Judgement, error) {
+	return p.Verify(ctx, text, cited)
+}
+
 func (p paid) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, error) {
 	p.t.Errorf("%s was asked", p.name)
 	return nil, nil

@@ -28,6 +28,11 @@ type Service interface {
 
 	// Model names the service: "bedrock/guardrail/abc123:1".
 	Model() string
+
+	// VerifyFor is Verify for a text that answers a question: a claim, or a whole answer. The
+	// judgement also says how far the text answers the question, if the service judges that. The
+	// question is the user's own, not a part of it.
+	VerifyFor(ctx context.Context, question, text string, cited []Passage) (Judgement, error)
 }
 
 // A Passage is text that a claim cites: the quoted words and the passage around them.
@@ -54,6 +59,12 @@ type Judgement struct {
 	// Spans are the sentences that decide the verdict, as few as possible. Empty if none
 	// of the cited text bears on the claim, or if the verifier does not report them.
 	Spans []Span `json:"evidence,omitempty"`
+
+	// Relevance is how far the text answers the question, in [0, 1]; nil if it was not judged. It is
+	// independent of Verdict and Score. OffTopic is set if it is below the threshold of a Service, or
+	// if the service judged it and gave no usable score.
+	Relevance *float64 `json:"relevance,omitempty"`
+	OffTopic  bool     `json:"off_topic,omitempty"`
 
 	// Failed is set if there is no judgement because the verifier failed.
 	Failed bool `json:"failed,omitempty"`

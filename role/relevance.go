@@ -1,10 +1,12 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/layout"
 )
 
@@ -13,7 +15,7 @@ const AnswerGraderRole = "answer_grader"
 
 // An AnswerGrader grades how far an answer responds to its question. It ignores the evidence:
 // a true and cited statement may be off topic. Its cautious output is a failure, whose
-// relevance is ignored.
+// relevance is ignored. An answer whose relevance is unknown counts as not judged.
 type AnswerGrader interface {
 	GradeAnswer(ctx context.Context, c Caller, in AnswerInput) (AnswerGrade, error)
 }
@@ -61,14 +63,49 @@ type AnswerGrade struct {
 	Relevance *float64 `json:"relevance"` // in [0, 1]; nil: unknown
 	Lacks     []string `json:"lacks"`     // parts of the question that the answer leaves open, in words
 
-	// OffTopic is set if the answer certainly does not respond to the question.
+	// OffTopic is set if the relevance is below a threshold of the grader's own, beside that of the
+	// strategy.
 	OffTopic bool `json:"off_topic,omitempty"`
 
 	Outcome
 }
 
+// RelevanceBy returns an answer grader that asks a service for the relevance of the whole answer,
+// with what it cites. If the service does not judge relevance, the relevance is unknown.
+func RelevanceBy(s ground.Service) AnswerGrader { return relevanceBy{s} }
+
+type relevanceBy struct{ service ground.Service }
+
+// GradeAnswer implements [AnswerGrader].
+func (g relevanceBy) GradeAnswer(ctx context.Context, c Caller, in AnswerInput) (AnswerGrade, error) {
+	out := AnswerGrade{Lacks: []string{}}
+	claim := Claim{Question: in.Question}
+	var texts []string
+	for _, st := range in.Statements {
+		texts = append(texts, st.Text)
+		for _, q := range st.Quotes {
+			claim.Cited = append(claim.Cited, ground.Passage{Quote: q, Context: q, Heading: st.Under})
+		}
+	}
+	claim.Text = strings.Join(texts, "\n")
+	j, err := c.Check(ctx, g.service, claim)
+	switch {
+	case Ends(ctx, err):
+		return AnswerGrade{}, err
+	case err != nil:
+		out.Failure = reason(err)
+	case j.Failed || j.Refused != "":
+		out.Failure = g.service.Model() + ": " + cmp.Or(j.Refused, j.Reason, "no judgement")
+	case j.Relevance == nil && j.OffTopic:
+		out.Failure = g.service.Model() + ": no usable score of the relevance"
+	default:
+		out.Relevance, out.OffTopic = j.Relevance, j.OffTopic
+	}
+	return out, nil
+}
+
 // LowerOf returns an answer grader that returns the lower relevance of two graders, and fails
-// if either fails.
+// if either fails. A relevance that one of them does not know does not count.
 func LowerOf(a, b AnswerGrader) AnswerGrader { return lowerOf{a, b} }
 
 type lowerOf struct{ a, b AnswerGrader }

@@ -292,6 +292,10 @@ type Claim struct {
 	Text  string           `json:"claim"`
 	Cited []ground.Passage `json:"cited"`
 
+	// Question is the user's whole question, for a verifier that is a service. Other verifiers do
+	// not read it. It may be empty.
+	Question string `json:"question,omitempty"`
+
 	// Said is the claim with pronouns and ellipses resolved; empty: same as Text.
 	Said string `json:"said,omitempty"`
 

@@ -76,6 +76,25 @@ func Ask(ctx context.Context, v ground.Verifier, claim string, cited []ground.Pa
 	return v.Verify(ctx, claim, cited)
 }
 
+// AskService is Ask for a service. A claim with a question is judged for it.
+func AskService(ctx context.Context, s ground.Service, claim Claim) (ground.Judgement, error) {
+	if claim.Question == "" {
+		return Ask(ctx, s, claim.Alone(), claim.Cited)
+	}
+	return Ask(ctx, forQuestion{s, claim.Question}, claim.Alone(), claim.Cited)
+}
+
+// forQuestion is a service as a verifier of what answers one question.
+type forQuestion struct {
+	ground.Service
+	question string
+}
+
+// Verify implements ground.Verifier.
+func (f forQuestion) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	return f.VerifyFor(ctx, f.question, claim, cited)
+}
+
 // reason returns the text of an error without its step, so that claims which fail alike have
 // the same reason.
 func reason(err error) string {

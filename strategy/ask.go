@@ -31,6 +31,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	env.understood = env.Question
 	answer, given := env.fromCache(ctx, s, &said)
 	r := Result{Answer: answer}
 	if !given {

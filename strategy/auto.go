@@ -71,6 +71,9 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		if err != nil || len(ungrounded) == 0 {
 			return answer, err
 		}
+		if plan.Shape != role.Single && len(answer.Claims) > 0 { // the parts would not keep what stands
+			return env.redrive(ctx, s, found, answer, ungrounded)
+		}
 		f = found[0]
 	}
 	if plan.Shape == role.Single {

@@ -113,7 +113,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 	return run.Do(ctx, s, step, claim, func(ctx context.Context, claim role.Claim) (ground.Judgement, assay.Usage, error) {
 		limited, cancel := c.within(ctx)
 		defer cancel()
-		j, err := role.Ask(limited, v, claim.Alone(), claim.Cited)
+		j, err := role.AskService(limited, v, claim)
 		usage := j.Usage
 		if err != nil {
 			usage = spent(usage, err)
@@ -125,7 +125,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 
 // mostOf returns the maximum cost of one judgement of a service, which is its input.
 func mostOf(v ground.Service, claim role.Claim) assay.Usage {
-	text := llm.EstimateTokens(claim.Alone())
+	text := llm.EstimateTokens(claim.Alone()) + llm.EstimateTokens(claim.Question)
 	for _, p := range claim.Cited {
 		text += llm.EstimateTokens(p.Quote) + llm.EstimateTokens(p.Context)
 	}

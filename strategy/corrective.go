@@ -24,8 +24,10 @@ var correctiveSpec = Spec{
 }
 
 // Corrective plans sub-questions and searches for each until its evidence is graded sufficient.
-// Each further search climbs the escalation ladder: the gaps named by the grader, then a wider
-// filter. A part of the answer that the verifier rejects is searched for once more.
+// Each further search climbs the escalation ladder (see Rung): the query that the grader proposes, a
+// wider filter, another collection, the web if the question allows it, and in the end "not found".
+// Each rung is a step of the journal. A part of the answer that the verifier rejects is searched for
+// by its rejected claims, and the answer is written again.
 func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
@@ -87,6 +89,9 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return Result{}, err
 	}
+	if err := e.giveUp(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
+		return Result{}, err
+	}
 	if slices.ContainsFunc(plan.SubQuestions, slotted) {
 		whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
@@ -101,26 +106,50 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	if err != nil || len(ungrounded) == 0 {
 		return answer, err
 	}
-	ofDraft := without(answer.Notes, e.base("corrective", found).Notes)
+	return e.redrive(ctx, s, found, answer, ungrounded)
+}
 
-	// Redrive: parts graded sufficient whose claims were not supported get their remaining
-	// iterations, and the answer is written once more.
-	fresh := 0
-	for _, i := range ungrounded {
-		n, err := found[i].redrive(ctx, s.Sub("redrive", i), e)
+// redrive searches once more for the parts of an answer that are not grounded, within their
+// iterations, and has the answer written again, until it is grounded or nothing new is found. A later
+// answer replaces an earlier one unless it covers less.
+func (e Env) redrive(ctx context.Context, s run.Scope, found []finding, answer Result, open []ungroundedPart) (Result, error) {
+	name := answer.Strategy
+	ofDraft := without(answer.Notes, e.base(name, found).Notes)
+	for n := 0; len(open) > 0; n++ {
+		fresh := false
+		for _, part := range open {
+			more, err := found[part.finding].redrive(ctx, s.Sub("redrive", n).Sub("part", part.finding), e, part.claims)
+			if err != nil {
+				return Result{}, err
+			}
+			fresh = fresh || more
+		}
+		if !fresh {
+			break
+		}
+		again, still, err := e.finish(ctx, s.Sub("finish", n+1), name, found)
 		if err != nil {
 			return Result{}, err
 		}
-		fresh += n
-	}
-	if fresh > 0 {
-		again, _, err := e.finish(ctx, s.Sub("finish", 1), "corrective", found)
-		if err != nil || len(again.Claims) > 0 || len(answer.Claims) == 0 {
-			return again, err
+		open = still
+		if again.coversMore(answer, len(still) == 0) {
+			answer, ofDraft = again, without(again.Notes, e.base(name, found).Notes)
 		}
 	}
 	// The claims verified before stay; only the list of searches grows.
-	return since(answer, e.base("corrective", found), ofDraft), nil
+	return since(answer, e.base(name, found), ofDraft), nil
+}
+
+// coversMore reports whether r, an answer from more evidence than old, replaces it: it covers no
+// less of the question and, unless it is grounded throughout, has no fewer claims.
+func (r Result) coversMore(old Result, grounded bool) bool {
+	switch {
+	case len(old.Claims) == 0:
+		return true
+	case len(r.Claims) == 0 || r.details.open > old.details.open:
+		return false
+	}
+	return grounded || r.details.open < old.details.open || r.details.supported >= old.details.supported
 }
 
 // stages groups a plan's sub-questions so that those of one stage do not need each other and can be
@@ -167,38 +196,36 @@ func hints(plan role.Plan, found []finding, i int) []string {
 	return titles
 }
 
-// lookUp searches for one sub-question until its evidence is sufficient or another stop reason
-// applies. It returns an error only if the run cannot go on.
+// lookUp searches for one sub-question, up the escalation ladder, until its evidence is sufficient or
+// another stop reason applies. It returns an error only if the run cannot go on.
 func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
-	query, filter := f.question, f.filter
-	if len(hints) > 0 {
-		query += " " + strings.Join(hints, " ")
-	}
 	if f.cutShort() {
 		return nil // the exhausted budget is still exhausted
 	}
+	outer := s
+	at := search{rung: RungQuestion, query: f.question, filter: f.filter}
+	if len(hints) > 0 {
+		at.query += " " + strings.Join(hints, " ")
+	}
 	if f.iterations > 0 { // the question itself was already searched
-		if f.grade.Verdict == assay.Sufficient {
+		if f.sufficient() {
 			return nil
 		}
-		query, filter = f.climb(filter)
+		var err error
+		if at, err = f.next(ctx, outer, env, at); err != nil {
+			return err
+		}
 	}
 	f.stop = assay.StopIterationLimit
-	outer := s
 	s, err := env.timed(ctx, s)
 	if err != nil {
 		return err
 	}
 	for f.iterations < env.Limits.Iterations {
-		if query == "" {
-			f.stop = assay.StopNoProgress // no better query is known
+		if f.stop = at.stop; f.stop != "" {
 			return nil
 		}
-		if f.wasTried(query, filter) {
-			f.stop = assay.StopCircular
-			return nil
-		}
-		_, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
+		err := f.climb(ctx, s, outer, env, at)
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
 			return f.gradeLate(ctx, outer.Sub("late", 0), env)
@@ -206,15 +233,15 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		if err != nil {
 			return err
 		}
-		if f.grade.Verdict == assay.Sufficient {
+		if f.sufficient() {
 			f.stop = assay.StopSufficient
 			return nil
 		}
-		if f.dry.ends() {
-			f.stop = assay.StopNoProgress
-			return nil
+		if f.stop = assay.StopIterationLimit; f.iterations < env.Limits.Iterations {
+			if at, err = f.next(ctx, outer, env, at); err != nil {
+				return err
+			}
 		}
-		query, filter = f.climb(filter)
 	}
 	return nil
 }
@@ -246,42 +273,63 @@ func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
 	return err
 }
 
-// climb returns the next query, one rung up the escalation ladder: another name, if there are
-// several; a reformulation; a wider filter of the sub-question (never of the caller). Higher rungs
-// are another collection, which needs a plan that named one, and the web (see lastRung). After the
-// last rung the result is "not found".
-func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
-	for len(f.others) > 0 {
-		next := f.others[0].text
-		if f.others = f.others[1:]; !f.wasTried(next, filter) {
-			f.question, f.terms = next, nil
-			return next, filter
-		}
-	}
-	if q := f.grade.Query; q != "" && !f.wasTried(q, filter) {
-		return q, filter
-	}
-	if filter.Op != "" {
-		return f.question, assay.Filter{}
-	}
-	return f.grade.Query, filter
-}
-
 func (f *finding) wasTried(query string, filter assay.Filter) bool {
 	return slices.Contains(f.tries, tryOf(query, filter))
 }
 
-// redrive searches once more for a part whose statements were not supported. It returns the number
-// of new hits.
-func (f *finding) redrive(ctx context.Context, s run.Scope, env Env) (int, error) {
-	query, filter := f.climb(f.filter)
-	if f.iterations >= env.Limits.Iterations || query == "" || f.wasTried(query, filter) {
-		return 0, nil
+// redrive searches once more for a part of the draft that is not grounded: by its failed claims if it
+// has any, else one rung up the ladder. It reports whether there are new hits.
+func (f *finding) redrive(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (bool, error) {
+	if f.cutShort() {
+		return false, nil
 	}
-	fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
+	if f.ladder.unread > 0 {
+		f.ladder.unread = 0
+		before := f.accepted(len(f.hits))
+		err := f.regrade(ctx, s, env)
+		if stop := stopOf(err); stop != "" {
+			f.ends(stop, err)
+			return false, nil
+		}
+		if err != nil || !sameHits(before, f.accepted(len(f.hits))) {
+			return err == nil, err
+		}
+	}
+	if f.iterations >= env.Limits.Iterations {
+		return false, nil
+	}
+	at, err := f.redriveBy(ctx, s, env, failed)
+	if err != nil || at.stop != "" {
+		return false, err
+	}
+	known := len(f.hits)
+	err = f.climb(ctx, s, s, env, at)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		return 0, nil
+		return false, nil
 	}
-	return fresh, err
+	return len(f.hits) > known, err
+}
+
+// redriveBy returns the search for a part of the draft that is not grounded.
+func (f *finding) redriveBy(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (search, error) {
+	for _, c := range failed {
+		if q := c.query(f.question); q != "" && !f.wasTried(q, f.lastFilter()) {
+			return search{rung: RungRedrive, query: q, filter: f.lastFilter(), why: "a statement of the draft is not grounded: " + remark(c.Reason)}, nil
+		}
+	}
+	return f.next(ctx, s, env, search{rung: f.ladder.top(), filter: f.lastFilter()})
+}
+
+// lastFilter returns the filter of the sub-question's last search: its own until it is widened.
+func (f *finding) lastFilter() assay.Filter {
+	if slices.Contains(f.ladder.taken, RungWiden) {
+		return assay.Filter{}
+	}
+	return f.filter
+}
+
+// sameHits reports whether two lists have the same hits in the same order.
+func sameHits(a, b []assay.Hit) bool {
+	return slices.EqualFunc(a, b, func(x, y assay.Hit) bool { return x.Chunk.ID == y.Chunk.ID })
 }

@@ -68,9 +68,9 @@ const (
 type response int
 
 const (
-	respondsUnjudged response = iota // no role judged it
-	respondsFailed                   // the role that judges it failed
-	respondsNot                      // below the floor
+	respondsUnjudged response = iota // there is no role that judges it
+	respondsFailed                   // it could not be judged
+	respondsNot                      // below the threshold
 	respondsPartly
 	respondsWell
 )

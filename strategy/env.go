@@ -68,6 +68,10 @@ type Tools struct {
 	Web   Web
 	NoWeb string
 
+	// Catalogue lists the collections that the caller may search. It is called only if Collections
+	// is empty and the evidence does not suffice. It may be nil.
+	Catalogue func(context.Context) ([]string, error)
+
 	// Managed is a service that answers questions by itself. It may be nil.
 	Managed Managed
 
@@ -84,7 +88,10 @@ type Tools struct {
 type state struct {
 	asked     string // the question as the caller wrote it; empty: same as Question
 	rewritten bool   // a model rewrote it to be understood without the conversation
-	whole     string // the question with the names of its collections; empty: same as Question
+
+	understood string // the whole question, as asked or, of a follow-up, as it was understood; empty: same as Question
+
+	whole string // the question with the names of its collections; empty: same as Question
 
 	span      []string // collections that are searched separately; empty: all together
 	spanNamed bool     // the question names them

@@ -41,6 +41,7 @@ type finding struct {
 	written    checkedDraft // last draft from all findings; set on the first finding only
 	each       []string     // collections that were searched separately; empty if none
 	serves     []int        // indexes of the sub-questions that use this one's result
+	ladder     climbing     // of a sub-question that Corrective looks up
 }
 
 // A try identifies a search, to detect repeated ones.
@@ -82,8 +83,8 @@ func (f *finding) cutShort() bool {
 }
 
 // look makes one search and grades all hits found so far. It returns the number of new hits.
-func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, filter assay.Filter) (fresh int, err error) {
-	fresh, err = f.find(ctx, s, env, assay.Query{Text: query, Filter: filter})
+func (f *finding) look(ctx context.Context, s run.Scope, env Env, q assay.Query) (fresh int, err error) {
+	fresh, err = f.find(ctx, s, env, q)
 	if err != nil {
 		return fresh, err
 	}

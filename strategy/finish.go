@@ -18,9 +18,8 @@ import (
 
 // finish turns findings into the answer. It numbers the evidence, has the draft written and cut
 // into claims, reads the cited bytes back, has each claim verified, keeps the supported claims and
-// decides the status. It also returns the indexes of findings that were graded sufficient but
-// support no claim.
-func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []int, err error) {
+// decides the status. It also returns the parts of the draft that are not grounded.
+func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []ungroundedPart, err error) {
 	evidence, parts := e.mint(found)
 	if len(evidence) == 0 || e.astray(found) {
 		return e.notFound(strategy, found), nil, nil
@@ -59,15 +58,37 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if w.unfinished != nil && len(supported) == 0 {
 		return e.unfinished(strategy, found, w, w.unfinished), nil, nil
 	}
-	for i, p := range parts {
-		if found[i].sufficient() && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) }) {
-			ungrounded = append(ungrounded, i)
-		}
-	}
+	ungrounded = w.ungrounded(found, parts)
 	r = e.compose(strategy, found, parts, w)
 	r.stopped(w.ended)
 	e.bySpan(&r, evidence)
 	return r, ungrounded, nil
+}
+
+// An ungroundedPart is a part of the question whose claims were not verified.
+type ungroundedPart struct {
+	finding int            // its index
+	claims  []checkedClaim // of a model's draft, refused and not replaced
+}
+
+// ungrounded returns the parts of the question that have a refused claim, or that were graded
+// sufficient and have no supported one. A claim belongs to the first part whose evidence it cites,
+// or else to the first part.
+func (w checkedDraft) ungrounded(found []finding, parts []role.Part) []ungroundedPart {
+	supported := w.supported()
+	refused := make([][]checkedClaim, len(parts))
+	for _, c := range w.dropped() {
+		i := max(0, slices.IndexFunc(parts, c.restsOn))
+		refused[i] = append(refused[i], c)
+	}
+	var open []ungroundedPart
+	for i, p := range parts {
+		none := found[i].sufficient() && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
+		if none || len(refused[i]) > 0 {
+			open = append(open, ungroundedPart{i, refused[i]})
+		}
+	}
+	return open
 }
 
 // unfinished returns the result of a run that ended before an answer was written and verified.
@@ -320,7 +341,7 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 		if c.verbatim {
 			continue
 		}
-		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row}
+		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row, Question: cmp.Or(e.understood, e.Question)}
 		for _, cit := range c.cited {
 			claim.Cited = append(claim.Cited, passageOf(cit, passages[cit.Number-1]))
 		}
@@ -509,12 +530,24 @@ func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground
 				out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
 			}
 		}
-		return soundly(in, out), nil
+		return e.grounded(soundly(in, out)), nil
 	})
 	if err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d verdicts for %d claims: %w", len(out), len(in), assay.ErrDamaged)
 	}
 	return out, err
+}
+
+// grounded returns judgements in which a claim whose score is below the threshold is not supported.
+func (e Env) grounded(judgements []ground.Judgement) []ground.Judgement {
+	least := e.Settings.Verify.Grounding
+	for i, j := range judgements {
+		if j.Verdict == assay.Supported && !(j.Score >= least) {
+			judgements[i].Verdict = assay.Unsupported
+			judgements[i].Reason = fmt.Sprintf("its score of %.2f is below the threshold of %.2f", j.Score, least)
+		}
+	}
+	return judgements
 }
 
 // citation returns a citation of the bytes [start, end) of a passage.

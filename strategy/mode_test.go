@@ -46,6 +46,7 @@ func TestModeSettings(t *testing.T) {
 		Reflect:  ReflectSettings{Rounds: 2, Coverage: 0.8},
 		React:    ReactSettings{Steps: 4, Compress: 3, Invalid: 3},
 		Multihop: MultihopSettings{Hops: 3},
+		Verify:   VerifySettings{Grounding: 0.5, Relevance: 0.1},
 	}
 	if diff := cmp.Diff(want, quick); diff != "" {
 		t.Errorf("quick (-want +got):\n%s", diff)

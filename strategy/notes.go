@@ -82,6 +82,14 @@ func (n *notes) cover(index assay.IndexVersion, covered assay.Note) {
 	}
 }
 
+// last returns the text of the last note, or "".
+func (n *notes) last() string {
+	if len(n.texts) == 0 {
+		return ""
+	}
+	return n.texts[len(n.texts)-1].Text
+}
+
 // list returns the notes in the form an answer has them, or nil.
 func (n *notes) list() []assay.Note {
 	all := slices.Clone(n.texts)

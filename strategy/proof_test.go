@@ -218,3 +218,7 @@ func TestRepairWithinBudget(t *testing.T) {
 type paid struct{ ground.Verifier }
 
 func (paid) Model() string { return "somebody/verifier" }
+
+func (p paid) VerifyFor(ctx context.Context, _, text string, cited []ground.Passage) (ground.Judgement, error) {
+	return p.Verify(ctx, text, cited)
+}

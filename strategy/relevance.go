@@ -16,8 +16,8 @@ import (
 const leastResponding = 0.5
 
 // relevance asks the answer grader, once, how well the shown claims respond to the question,
-// independent of their evidence. An answer that does not respond is not found. The grade never
-// improves a status. If the run has no room to judge the answer, it is incomplete.
+// independent of their evidence. An answer below the threshold (see VerifySettings) is not found. The
+// grade never improves a status. If the answer could not be judged, it is incomplete.
 func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
 	isNew := !r.judged && r.Cached == nil && r.AskBack == ""
 	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || !isNew {
@@ -55,7 +55,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 	if err != nil {
 		return err
 	}
-	r.verdicts.responds = responseOf(out)
+	r.verdicts.responds = responseOf(out, e.Settings.Verify.Relevance)
 	if r.verdicts.responds != respondsFailed {
 		r.Relevance, r.lacks = out.Relevance, out.Lacks
 	}
@@ -73,14 +73,12 @@ func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput
 	return g, err
 }
 
-// responseOf returns the response of an answer grader's grade.
-func responseOf(g role.AnswerGrade) response {
+// responseOf returns the response by an answer grader's grade and the threshold.
+func responseOf(g role.AnswerGrade, threshold float64) response {
 	switch {
-	case g.Failure != "":
+	case g.Failure != "" || g.Relevance == nil:
 		return respondsFailed
-	case g.Relevance == nil:
-		return respondsUnjudged
-	case g.OffTopic:
+	case g.OffTopic || *g.Relevance < threshold:
 		return respondsNot
 	case *g.Relevance >= leastResponding:
 		return respondsWell

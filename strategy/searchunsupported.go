@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -93,8 +94,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 
 // searchClaim searches for a claim and returns the best hits that are not yet evidence.
 func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
-	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Text)))
-	q := assay.Query{Text: strings.Join(words[:min(len(words), maxWords)], " "), Filter: f.filter}
+	q := assay.Query{Text: strings.Join(c.searchWords(), " "), Filter: f.lastFilter()}
 	if f.cutShort() || f.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || f.wasTried(q.Text, q.Filter) {
 		return nil, nil
 	}
@@ -104,7 +104,7 @@ func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checked
 	}
 	f.iterations++
 	f.tries = append(f.tries, tryOf(q.Text, q.Filter))
-	f.take(e, q, found)
+	f.ladder.unread += f.take(e, q, found)
 	f.searched[len(f.searched)-1].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
 	var hits []assay.Hit
 	for _, h := range found.Hits {
@@ -117,4 +117,23 @@ func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checked
 		}
 	}
 	return hits, nil
+}
+
+// searchWords returns the first words of a claim.
+func (c checkedClaim) searchWords() []string {
+	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Text)))
+	return words[:min(len(words), maxWords)]
+}
+
+// query returns the search for the evidence that a refused claim should have had: its words, and the
+// content words of the question that it lacks.
+func (c checkedClaim) query(question string) string {
+	words := c.searchWords()
+	held := surface.Content(strings.Join(words, " "))
+	for _, w := range surface.Words(visible.Line(question)) {
+		if stems := surface.Content(w); len(stems) == 1 && !slices.Contains(held, stems[0]) && len(words) < 2*maxWords {
+			held, words = append(held, stems[0]), append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -105,19 +105,16 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 // lastRung searches the web for sub-questions that are still insufficient, if the question may be
 // searched for there.
 func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
-	if e.Web == nil {
-		return nil
-	}
 	for i := range found {
 		f := &found[i]
 		if f.sufficient() || f.cutShort() {
 			continue
 		}
-		scope, before := s.Sub("web", i), len(f.hits)
-		err := e.fromWeb(ctx, scope, f)
-		if err == nil && len(f.hits) > before {
-			err = f.regrade(ctx, scope, e)
+		if e.Web == nil {
+			f.ladder.skip(RungWeb, cmp.Or(e.NoWeb, "it is off"))
+			continue
 		}
+		err := e.climbToWeb(ctx, s.Sub("web", i), f)
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
 		} else if err != nil {
@@ -128,6 +125,32 @@ func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
 		}
 	}
 	return nil
+}
+
+// climbToWeb searches the web for one sub-question, grades what was found and records the rung.
+func (e Env) climbToWeb(ctx context.Context, s run.Scope, f *finding) error {
+	why := f.insufficientAt(search{rung: f.ladder.top()})
+	if below := f.ladder.passed(RungReformulate, RungWiden, RungCollection); below != "" {
+		why += "; " + below
+	}
+	hits, searches := len(f.hits), len(f.searched)
+	if err := e.fromWeb(ctx, s, f); err != nil {
+		return err
+	}
+	if len(f.searched) == searches { // the notes say why
+		f.ladder.skip(RungWeb, "it could not be searched: "+f.notes.last())
+		return nil
+	}
+	f.ladder.taken = append(f.ladder.taken, RungWeb)
+	made := &f.searched[len(f.searched)-1]
+	made.Rung = string(RungWeb)
+	c := Climb{Rung: RungWeb, Query: made.Query, Why: why}
+	if len(f.hits) > hits {
+		if err := f.regrade(ctx, s, e); err != nil {
+			return err
+		}
+	}
+	return f.record(ctx, s, e, c, f.searched[len(f.searched)-1].Hits)
 }
 
 // searchWeb makes one web search.

@@ -67,16 +67,6 @@ const (
 	maxClaim  = 5_000
 )
 
-// queryFor returns the query of a check. A verifier does not know the question, and relevance to it
-// is not checked. The claim itself serves as the query, since it is as relevant to itself as
-// possible, unless it exceeds Bedrock's limit for queries.
-func queryFor(claim string) string {
-	if utf8.RuneCountInString(claim) <= maxQuery {
-		return claim
-	}
-	return "What do the sources say?"
-}
-
 type verifier struct {
 	provider *Provider
 	config   Grounding
@@ -84,16 +74,17 @@ type verifier struct {
 }
 
 // Verifier returns a verifier that uses a guardrail to check whether claims are grounded in the
-// text that they cite.
+// text that they cite, and how far a text answers its question.
 //
 // It supports a claim if the guardrail's grounding score reaches the threshold and no other policy
 // of the guardrail has blocked the claim. It never reports a contradiction, since the check does
 // not distinguish contradicted from unsupported. A missing assessment, score or threshold counts as
-// no support. Input that Bedrock does not accept (a claim or sources over the limits) is an error,
-// which counts as no support.
+// no support. Input that Bedrock does not accept (a question, claim or sources over the limits) is
+// an error, which counts as no support.
 //
-// The question is not sent: the check of relevance to it is not used, and the guardrail should not
-// block because of it.
+// The two scores are apart: the guardrail's relevance score and its threshold become Relevance and
+// OffTopic, and do not count in the verdict. A single claim may answer a question in part, so the
+// relevance of the whole answer is what counts.
 func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
 	if _, err := idOf(c.Guardrail.ID, "guardrail"); err != nil {
 		return nil, err
@@ -110,16 +101,30 @@ func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
 // Model implements ground.Service.
 func (v *verifier) Model() string { return v.name }
 
-// Verify implements ground.Verifier.
+// Verify implements ground.Verifier. Without a question the claim itself is the query of the check,
+// and its relevance says nothing.
 func (v *verifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	query := claim
+	if utf8.RuneCountInString(query) > maxQuery {
+		query = "What do the sources say?"
+	}
+	j, err := v.VerifyFor(ctx, query, claim, cited)
+	j.Relevance, j.OffTopic = nil, false
+	return j, err
+}
+
+// VerifyFor implements ground.Service.
+func (v *verifier) VerifyFor(ctx context.Context, question, text string, cited []ground.Passage) (ground.Judgement, error) {
 	none := ground.Judgement{Verdict: assay.Unsupported}
 	sources := sourcesOf(cited)
-	switch n, m := utf8.RuneCountInString(claim), utf8.RuneCountInString(strings.Join(sources, "")); {
-	case strings.TrimSpace(claim) == "" || len(sources) == 0:
+	n, m, q := utf8.RuneCountInString(text), utf8.RuneCountInString(strings.Join(sources, "")), utf8.RuneCountInString(question)
+	switch {
+	case strings.TrimSpace(text) == "" || len(sources) == 0:
 		none.Reason = "cites nothing"
 		return none, nil
-	case n > v.config.MaxClaim || m > v.config.MaxSource:
-		return none, &llm.Error{Model: v.name, Kind: llm.TooLong, Message: fmt.Sprintf("the claim has %d characters and its sources %d; a grounding check takes %d and %d", n, m, v.config.MaxClaim, v.config.MaxSource)}
+	case n > v.config.MaxClaim || m > v.config.MaxSource || q > maxQuery:
+		message := fmt.Sprintf("the question has %d characters, the text %d and its sources %d; a grounding check takes %d, %d and %d", q, n, m, maxQuery, v.config.MaxClaim, v.config.MaxSource)
+		return none, &llm.Error{Model: v.name, Kind: llm.TooLong, Message: message}
 	}
 	x, err := v.provider.exchange(ctx, v.name)
 	if err != nil {
@@ -127,14 +132,14 @@ func (v *verifier) Verify(ctx context.Context, claim string, cited []ground.Pass
 	}
 	defer x.end()
 	none.Usage.Calls = 1
-	out, err := x.session.runtime.ApplyGuardrail(x.ctx, v.input(claim, sources), func(o *bedrockruntime.Options) { o.HTTPClient = x })
+	out, err := x.session.runtime.ApplyGuardrail(x.ctx, v.input(question, text, sources), func(o *bedrockruntime.Options) { o.HTTPClient = x })
 	if err != nil {
 		return none, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
 			return explainResource("guardrail "+v.config.Guardrail.ID, x.session.region, code, message)
 		})
 	}
 	j := v.judge(out)
-	j.Reason, j.Usage.Calls = x.errors.Scrub(j.Reason), 1
+	j.Reason, j.Refused, j.Usage.Calls = x.errors.Scrub(j.Reason), x.errors.Scrub(j.Refused), 1
 	return j, nil
 }
 
@@ -156,7 +161,9 @@ func sourcesOf(cited []ground.Passage) []string {
 	return out
 }
 
-func (v *verifier) input(claim string, sources []string) *bedrockruntime.ApplyGuardrailInput {
+// input returns a request with the sources, the question and the text to guard in blocks of their
+// own.
+func (v *verifier) input(question, text string, sources []string) *bedrockruntime.ApplyGuardrailInput {
 	in := &bedrockruntime.ApplyGuardrailInput{
 		GuardrailIdentifier: &v.config.Guardrail.ID, GuardrailVersion: &v.config.Guardrail.Version,
 		Source:      types.GuardrailContentSourceOutput,
@@ -170,32 +177,60 @@ func (v *verifier) input(claim string, sources []string) *bedrockruntime.ApplyGu
 	for _, s := range sources {
 		add(s, types.GuardrailContentQualifierGroundingSource)
 	}
-	add(queryFor(claim), types.GuardrailContentQualifierQuery)
-	add(claim, types.GuardrailContentQualifierGuardContent)
+	add(question, types.GuardrailContentQualifierQuery)
+	add(text, types.GuardrailContentQualifierGuardContent)
 	return in
 }
 
 // judge converts an assessment to a judgement.
 func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgement {
-	j := ground.Judgement{Verdict: assay.Unsupported}
 	var blocked []string
-	var found []types.GuardrailContextualGroundingFilter
+	var grounding, relevance []types.GuardrailContextualGroundingFilter
 	for _, a := range out.Assessments {
 		blocked = append(blocked, otherPolicies(a)...)
 		if a.ContextualGroundingPolicy == nil {
 			continue
 		}
 		for _, f := range a.ContextualGroundingPolicy.Filters {
-			if f.Type == types.GuardrailContextualGroundingFilterTypeGrounding {
-				found = append(found, f)
-			} else if f.Action != types.GuardrailContextualGroundingPolicyActionNone {
+			switch f.Type {
+			case types.GuardrailContextualGroundingFilterTypeGrounding:
+				grounding = append(grounding, f)
+			case types.GuardrailContextualGroundingFilterTypeRelevance:
+				relevance = append(relevance, f)
+			default:
 				blocked = append(blocked, strings.ToLower(string(f.Type)))
 			}
 		}
 	}
-	grounded := len(found) > 0
-	for i, f := range found {
-		if f.Score == nil || f.Threshold == nil || !(*f.Score >= 0 && *f.Score <= 1) {
+	j := v.grounded(grounding)
+	relevant := true
+	j.Relevance, relevant = relevanceOf(relevance)
+	j.OffTopic = !relevant
+	intervened := out.Action != types.GuardrailActionNone
+	switch {
+	case len(blocked) > 0:
+		j.Refused = "blocked by another policy of the guardrail: " + strings.Join(blocked, ", ")
+	case intervened && j.Verdict == assay.Supported && relevant:
+		j.Refused = "the guardrail intervened"
+	case len(grounding) == 0 && len(relevance) == 0:
+		j.Failed = true
+	}
+	if j.Refused != "" {
+		j.Verdict, j.Reason = assay.Unsupported, j.Reason+"; "+j.Refused
+	}
+	return j
+}
+
+// grounded returns the judgement by the lowest grounding score.
+func (v *verifier) grounded(filters []types.GuardrailContextualGroundingFilter) ground.Judgement {
+	j := ground.Judgement{Verdict: assay.Unsupported}
+	if len(filters) == 0 {
+		j.Reason = "the guardrail did not check the grounding: it has no contextual grounding policy, or did not get to it"
+		return j
+	}
+	passes := true
+	for i, f := range filters {
+		if !scored(f) {
 			j.Reason, j.Score = "the guardrail gave no score of the grounding", 0
 			return j
 		}
@@ -203,21 +238,38 @@ func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgem
 			j.Score = *f.Score
 			j.Reason = fmt.Sprintf("grounding %.2f, threshold %.2f", *f.Score, max(*f.Threshold, v.config.Threshold))
 		}
-		grounded = grounded && *f.Score >= *f.Threshold && *f.Score >= v.config.Threshold && f.Action == types.GuardrailContextualGroundingPolicyActionNone
+		passes = passes && passed(f) && *f.Score >= v.config.Threshold
 	}
-	switch {
-	case len(found) == 0:
-		j.Reason = "the guardrail did not check the grounding: it has no contextual grounding policy, or did not get to it"
-	case len(blocked) > 0:
-		j.Reason += "; blocked by another policy of the guardrail: " + strings.Join(blocked, ", ")
-	case out.Action != types.GuardrailActionNone:
-		if grounded {
-			j.Reason += "; the guardrail intervened"
-		}
-	case grounded:
+	if passes {
 		j.Verdict = assay.Supported
 	}
 	return j
+}
+
+// relevanceOf returns the lowest relevance score and whether all reach their thresholds. Without a
+// usable score it is nil, and a filter without one is not passed.
+func relevanceOf(filters []types.GuardrailContextualGroundingFilter) (score *float64, passes bool) {
+	passes = true
+	for _, f := range filters {
+		if !scored(f) {
+			return nil, false
+		}
+		if score == nil || *f.Score < *score {
+			score = f.Score
+		}
+		passes = passes && passed(f)
+	}
+	return score, passes
+}
+
+// scored reports whether a filter has a threshold and a score that is a probability.
+func scored(f types.GuardrailContextualGroundingFilter) bool {
+	return f.Score != nil && f.Threshold != nil && *f.Score >= 0 && *f.Score <= 1
+}
+
+// passed reports whether a scored filter reaches its threshold and has done nothing.
+func passed(f types.GuardrailContextualGroundingFilter) bool {
+	return *f.Score >= *f.Threshold && f.Action == types.GuardrailContextualGroundingPolicyActionNone
 }
 
 // otherPolicies returns the names of the other policies that have blocked or changed a claim.

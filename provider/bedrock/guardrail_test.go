@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
@@ -48,9 +50,12 @@ func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim s
 	if v.Model() != "bedrock/guardrail/gr12345:3" {
 		t.Errorf("it is called %s", v.Model())
 	}
-	j, err = v.Verify(t.Context(), claim, cited)
+	j, err = v.VerifyFor(t.Context(), holiday, claim, cited)
 	return j, asked, err
 }
+
+// holiday is a user's question.
+const holiday = "How much holiday is there, and who approves it?"
 
 var leave = ground.Passage{Quote: "Everybody has thirty days of leave.", Context: "Everybody has thirty days of leave. Nobody has more.", Heading: []string{"Handbook", "Leave"}}
 
@@ -81,7 +86,6 @@ func TestVerifier(t *testing.T) {
 		"masked":               {fmt.Sprintf(assessment, "GUARDRAIL_INTERVENED", grounding("0.93", "0.7", "NONE"), `,"sensitiveInformationPolicy":{"piiEntities":[{"match":"x","type":"NAME","action":"ANONYMIZED"}],"regexes":[]}`), 0, assay.Unsupported, 0.93},
 		"content":              {fmt.Sprintf(assessment, "NONE", grounding("0.93", "0.7", "NONE"), `,"contentPolicy":{"filters":[{"type":"HATE","confidence":"HIGH","action":"BLOCKED"}]}`), 0, assay.Unsupported, 0.93},
 		"word":                 {fmt.Sprintf(assessment, "NONE", grounding("0.93", "0.7", "NONE"), `,"wordPolicy":{"customWords":[{"match":"x","action":"BLOCKED"}],"managedWordLists":[]}`), 0, assay.Unsupported, 0.93},
-		"irrelevant":           {fmt.Sprintf(assessment, "GUARDRAIL_INTERVENED", grounding("0.93", "0.7", "NONE")+`,{"type":"RELEVANCE","threshold":0.5,"score":0.1,"action":"BLOCKED"}`, ""), 0, assay.Unsupported, 0.93},
 		"several, one is not":  {fmt.Sprintf(assessment, "NONE", grounding("0.93", "0.7", "NONE")+","+grounding("0.3", "0.7", "NONE"), ""), 0, assay.Unsupported, 0.3},
 	}
 	for name, test := range tests {
@@ -91,6 +95,73 @@ func TestVerifier(t *testing.T) {
 				t.Errorf("%+v, %v; want %s with %v", j, err, test.verdict, test.score)
 			}
 		})
+	}
+}
+
+// TestRelevance checks that the relevance to the question is a score of its own, with the guardrail's
+// own threshold, and that it does not count in the verdict on the grounding.
+func TestRelevance(t *testing.T) {
+	relevance := func(score, threshold, action string) string {
+		return fmt.Sprintf(`,{"type":"RELEVANCE","threshold":%s,"score":%s,"action":%q}`, threshold, score, action)
+	}
+	good, bad := grounding("0.93", "0.7", "NONE"), grounding("0.2", "0.7", "BLOCKED")
+	const topic = `,"topicPolicy":{"topics":[{"name":"leave","type":"DENY","action":"BLOCKED"}]}`
+	tests := map[string]struct {
+		action, filters, other string
+		verdict                assay.Verdict
+		relevance              float64 // -1: none
+		offTopic               bool
+		refused, failed        bool
+	}{
+		"relevant":               {"NONE", good + relevance("0.8", "0.5", "NONE"), "", assay.Supported, 0.8, false, false, false},
+		"at the threshold":       {"NONE", good + relevance("0.5", "0.5", "NONE"), "", assay.Supported, 0.5, false, false, false},
+		"off topic":              {"GUARDRAIL_INTERVENED", good + relevance("0.1", "0.5", "BLOCKED"), "", assay.Supported, 0.1, true, false, false},
+		"off topic, only told":   {"NONE", good + relevance("0.1", "0.5", "NONE"), "", assay.Supported, 0.1, true, false, false},
+		"relevant, not grounded": {"GUARDRAIL_INTERVENED", bad + relevance("0.8", "0.5", "NONE"), "", assay.Unsupported, 0.8, false, false, false},
+		"neither":                {"GUARDRAIL_INTERVENED", bad + relevance("0.1", "0.5", "BLOCKED"), "", assay.Unsupported, 0.1, true, false, false},
+		"the lower of two":       {"NONE", good + relevance("0.9", "0.5", "NONE") + relevance("0.6", "0.5", "NONE"), "", assay.Supported, 0.6, false, false, false},
+		"not checked":            {"NONE", good, "", assay.Supported, -1, false, false, false},
+		"no score":               {"NONE", good + `,{"type":"RELEVANCE","threshold":0.5,"action":"NONE"}`, "", assay.Supported, -1, true, false, false},
+		"score out of range":     {"NONE", good + relevance("7", "0.5", "NONE"), "", assay.Supported, -1, true, false, false},
+		"another policy as well": {"GUARDRAIL_INTERVENED", good + relevance("0.1", "0.5", "BLOCKED"), topic, assay.Unsupported, 0.1, true, true, false},
+		"an unexplained block":   {"GUARDRAIL_INTERVENED", good + relevance("0.8", "0.5", "NONE"), "", assay.Unsupported, 0.8, false, true, false},
+		"neither was checked":    {"NONE", "", "", assay.Unsupported, -1, false, false, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			j, _, err := verify(t, 200, fmt.Sprintf(assessment, tt.action, tt.filters, tt.other), bedrock.Grounding{}, "There are thirty days of leave.", leave)
+			got := -1.0
+			if j.Relevance != nil {
+				got = *j.Relevance
+			}
+			if err != nil || j.Verdict != tt.verdict || got != tt.relevance || j.OffTopic != tt.offTopic || (j.Refused != "") != tt.refused || j.Failed != tt.failed {
+				t.Errorf("%+v with relevance %v, %v", j, got, err)
+			}
+		})
+	}
+}
+
+// TestGuardrailBlocks checks that a verifier sends what a claim cites, the user's question and the
+// claim in blocks of their own, and that both scores come back.
+func TestGuardrailBlocks(t *testing.T) {
+	g := &bedrocktest.Guardrail{Name: "gr12345", Grounding: 0.7, Relevance: 0.5, Score: func(in bedrocktest.Guarded) (float64, float64) { return 0.9, 0.3 }}
+	v, err := bedrocktest.Open(t, g.Serve(t)).Verifier(bedrock.Grounding{Guardrail: bedrock.Guardrail{ID: "gr12345", Version: "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := v.VerifyFor(t.Context(), holiday, "There are thirty days.", []ground.Passage{leave})
+	if err != nil || j.Verdict != assay.Supported || j.Score != 0.9 || j.Relevance == nil || *j.Relevance != 0.3 || !j.OffTopic {
+		t.Errorf("%+v, %v", j, err)
+	}
+	want := []bedrocktest.Guarded{{Sources: []string{"Handbook — Leave\nEverybody has thirty days of leave."}, Query: holiday, Content: "There are thirty days."}}
+	if diff := cmp.Diff(want, g.Asked()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if j, err := v.Verify(t.Context(), "There are thirty days.", []ground.Passage{leave}); err != nil || j.Verdict != assay.Supported || j.Relevance != nil || j.OffTopic {
+		t.Errorf("without a question: %+v, %v", j, err)
+	}
+	if _, err := v.VerifyFor(t.Context(), strings.Repeat("why ", 300), "There are thirty days.", []ground.Passage{leave}); err == nil || len(g.Asked()) != 2 {
+		t.Errorf("a question over the limit: %v", err)
 	}
 }
 
@@ -105,7 +176,7 @@ func TestVerifierAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"content":[{"text":{"qualifiers":["grounding_source"],"text":"Handbook — Leave\nEverybody has thirty days of leave."}},{"text":{"qualifiers":["grounding_source"],"text":"Nobody has more."}},` +
-		`{"text":{"qualifiers":["query"],"text":"There are thirty days."}},{"text":{"qualifiers":["guard_content"],"text":"There are thirty days."}}],"outputScope":"FULL","source":"OUTPUT"}`
+		`{"text":{"qualifiers":["query"],"text":"How much holiday is there, and who approves it?"}},{"text":{"qualifiers":["guard_content"],"text":"There are thirty days."}}],"outputScope":"FULL","source":"OUTPUT"}`
 	if compact(t, string(asked)) != compact(t, want) {
 		t.Errorf("asked %s\nwant %s", asked, want)
 	}

@@ -13,13 +13,15 @@ import (
 
 // AnswerGrader grades an answer by the probability that one of its statements, or the words
 // that one cites, answers the question or a part of it. Without a reader the grade is the
-// share of the question's words that the statements hold. A statement of the section whose
+// share of the question's words that the statements hold; it is unknown for an answer in other
+// words that holds few of them, which may well respond. A statement of the section whose
 // heading the question consists of always responds to it.
 type AnswerGrader struct{ Reader llm.Reader }
 
 const (
-	// leastResponds is the relevance under which an answer does not respond to its question.
-	leastResponds = 0.1
+	// leastShared is the share of the question's words from which the words of an answer that is
+	// not a quotation tell that it responds.
+	leastShared = 0.1
 
 	// maxStatements bounds the statements that the reader reads.
 	maxStatements = 12
@@ -29,7 +31,7 @@ const (
 // failure. GradeAnswer returns an error only if the run ends.
 func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	out := role.AnswerGrade{Lacks: []string{}}
-	relevance, known, certain := 0.0, true, true
+	relevance, known := 0.0, true
 	if g.Reader != nil {
 		var err error
 		relevance, err = g.responds(ctx, in)
@@ -42,15 +44,14 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 		}
 	} else {
 		relevance, known = respondsByWords(in)
-		certain = in.Quoted // an answer in other words than the question may well respond
+		known = known && (in.Quoted || relevance >= leastShared)
 	}
 	if asksForSection(in) {
-		relevance = max(relevance, minAnswered)
+		relevance, known = max(relevance, minAnswered), true
 	}
 	if known {
 		out.Relevance = &relevance
 	}
-	out.OffTopic = certain && relevance < leastResponds
 	return out, ctx.Err()
 }
 

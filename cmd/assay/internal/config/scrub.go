@@ -121,7 +121,14 @@ type scrubbedVerifier struct {
 func (v scrubbedVerifier) Facts() llm.Facts { return llm.FactsOf(v.Service) }
 
 func (v scrubbedVerifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
-	j, err := v.Service.Verify(ctx, claim, cited)
-	j.Reason = v.secrets.Scrub(j.Reason)
+	return v.scrub(v.Service.Verify(ctx, claim, cited))
+}
+
+func (v scrubbedVerifier) VerifyFor(ctx context.Context, question, text string, cited []ground.Passage) (ground.Judgement, error) {
+	return v.scrub(v.Service.VerifyFor(ctx, question, text, cited))
+}
+
+func (v scrubbedVerifier) scrub(j ground.Judgement, err error) (ground.Judgement, error) {
+	j.Reason, j.Refused = v.secrets.Scrub(j.Reason), v.secrets.Scrub(j.Refused)
 	return j, v.secrets.scrubError(err)
 }

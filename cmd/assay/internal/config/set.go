@@ -177,10 +177,17 @@ type guardedVerifier struct {
 }
 
 func (v guardedVerifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
-	read := resilient.Read{Name: v.Model(), Once: true}
-	j, _, err := resilient.Do(ctx, v.guard, read, func(ctx context.Context) (ground.Judgement, error) {
-		return v.Service.Verify(ctx, claim, cited)
+	return v.once(ctx, func(ctx context.Context) (ground.Judgement, error) { return v.Service.Verify(ctx, claim, cited) })
+}
+
+func (v guardedVerifier) VerifyFor(ctx context.Context, question, text string, cited []ground.Passage) (ground.Judgement, error) {
+	return v.once(ctx, func(ctx context.Context) (ground.Judgement, error) {
+		return v.Service.VerifyFor(ctx, question, text, cited)
 	})
+}
+
+func (v guardedVerifier) once(ctx context.Context, judge func(context.Context) (ground.Judgement, error)) (ground.Judgement, error) {
+	j, _, err := resilient.Do(ctx, v.guard, resilient.Read{Name: v.Model(), Once: true}, judge)
 	return j, err
 }
 

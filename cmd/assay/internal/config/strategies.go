@@ -25,6 +25,7 @@ type fileStrategies struct {
 	Reflect    strategy.ReflectSettings  `yaml:"reflect"`
 	React      strategy.ReactSettings    `yaml:"react"` // also for agent
 	Multihop   strategy.MultihopSettings `yaml:"multihop"`
+	Verify     strategy.VerifySettings   `yaml:"verify"` // for all strategies
 }
 
 // strategiesKey is the name of the section.
@@ -71,7 +72,7 @@ func (c *Config) strategies() error {
 	c.Limits.VectorWeight = c.file.Retrieval.VectorWeight
 	c.Limits.Unranked = c.file.Retrieval.Rerank != nil && !*c.file.Retrieval.Rerank
 	c.Settings = strategy.Settings{
-		CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React, Multihop: s.Multihop,
+		CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React, Multihop: s.Multihop, Verify: s.Verify,
 	}
 	return nil
 }
