@@ -279,8 +279,8 @@ const LocalModel = "local"
 
 // Usage is the amount spent.
 type Usage struct {
-	Calls        int   `json:"calls"` // model calls, retries included
-	InputTokens  int   `json:"input_tokens"`
+	Calls        int   `json:"calls"`        // model calls; one that was retried counts once
+	InputTokens  int   `json:"input_tokens"` // of all attempts
 	OutputTokens int   `json:"output_tokens"`
 	CostMicros   int64 `json:"cost_micros"` // millionths of the configured currency
 	Searches     int   `json:"searches"`
