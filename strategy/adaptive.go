@@ -88,7 +88,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 		}
 		_, err := f.findOn(ctx, s, e, query, &t)
 		if err == nil {
-			err = f.regrade(ctx, s, e)
+			err = f.gradeOrPass(ctx, s, e)
 		}
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
@@ -161,7 +161,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 		}
 		_, err := f.findOn(ctx, s, env, query, &t)
 		if err == nil {
-			err = f.regrade(ctx, s, env)
+			err = f.gradeOrPass(ctx, s, env)
 		}
 		switch {
 		case err != nil:

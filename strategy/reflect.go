@@ -157,7 +157,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
 			_, err := f.findOn(ctx, s, env, query, &trails[i])
 			if err == nil {
-				err = f.regrade(ctx, s, env)
+				err = f.gradeOrPass(ctx, s, env)
 			}
 			if stop := stopOf(err); stop != "" {
 				f.ends(stop, err)
@@ -186,7 +186,7 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 		return "", err
 	}
 	dry.after(fresh, f.brought)
-	return "", f.regrade(ctx, s, env)
+	return "", f.gradeOrPass(ctx, s, env)
 }
 
 // nearest returns the index of the finding whose question shares the most words with the query. It

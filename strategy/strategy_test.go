@@ -29,6 +29,7 @@ type library struct {
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted after they were found
 
+	hidden   string // a document with this word is found only by a query with it
 	onSearch func() // called by each search; may be nil
 
 	mu       sync.Mutex
@@ -75,7 +76,7 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		shared := slices.ContainsFunc(words, func(w string) bool {
 			return len(w) > 3 && strings.Contains(strings.ToLower(d.Text), strings.Trim(w, "?."))
 		})
-		if !shared {
+		if !shared || l.hides(d.Text, words) {
 			continue
 		}
 		relevance, ok := l.relevance[d.URI]
@@ -88,6 +89,11 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		})
 	}
 	return found, nil
+}
+
+// hides reports whether a document is not found by a query with these words.
+func (l *library) hides(text string, words []string) bool {
+	return l.hidden != "" && strings.Contains(text, l.hidden) && !slices.Contains(words, l.hidden)
 }
 
 func (l *library) ACL(_ context.Context, id string) (assay.ACL, error) {
