@@ -26,11 +26,24 @@ func films() *library {
 	)
 }
 
+// reading returns local roles whose grader reads these answers: to a question that contains a text.
+func reading(reads map[string][]string) strategy.Roles {
+	roles := localRoles()
+	roles.Grader = covering{reads: reads}
+	return roles
+}
+
+// filmAnswers are what a reader reads in films.
+var filmAnswers = map[string][]string{
+	"the director of Jump for Glory": {"Raoul Walsh"},
+	"the spouse of the mayor":        {"Jane Doe"},
+}
+
 // follow answers a question with Multihop, with the given plan if it is not nil, and returns the
 // searched queries by step path.
 func follow(t *testing.T, l *library, question string, plan *role.Plan, budget assay.Budget) (assay.Answer, map[string]string) {
 	t.Helper()
-	roles := localRoles()
+	roles := reading(filmAnswers)
 	if plan != nil {
 		roles.Planner = planner(func(string) (role.Plan, error) { return *plan, nil })
 	}
@@ -136,7 +149,8 @@ func TestAnotherName(t *testing.T) {
 		"Jump for Glory is a film directed by Alan Smithee, says one, and by Raoul Walsh, says another.",
 	)
 	l.relevance["doc2"] = 0.6
-	a, _ := follow(t, l, ofTheDirector, nil, assay.Budget{})
+	roles := reading(map[string][]string{"the director of Jump for Glory": {"Alan Smithee", "Raoul Walsh"}})
+	a := ask(t, strategy.Multihop, env(l, ofTheDirector, roles), assay.Budget{})
 	if !strings.Contains(a.Text, "Miriam Cooper") {
 		t.Errorf("%s: %s", a.Status, a.Text)
 	}
@@ -152,7 +166,9 @@ func TestHopsEndWithTheBudget(t *testing.T) {
 			if in.Question == ofTheDirector {
 				return partly(in)
 			}
-			return enough(in)
+			g, err := enough(in)
+			g.Answers = answersIn(in.Hits, "Raoul Walsh")
+			return g, err
 		})
 		e := env(l.library, ofTheDirector, roles)
 		e.Retriever = l
@@ -206,7 +222,7 @@ func TestHopsFail(t *testing.T) {
 // next one.
 func TestCorrectiveFillsIn(t *testing.T) {
 	l := films()
-	a := ask(t, strategy.Corrective, env(l, ofTheDirector, localRoles()), assay.Budget{})
+	a := ask(t, strategy.Corrective, env(l, ofTheDirector, reading(filmAnswers)), assay.Budget{})
 	if !slices.Contains(l.searches, "Who is the spouse of Raoul Walsh?") || !strings.Contains(a.Text, "Miriam Cooper") {
 		t.Errorf("searched %q; %s", l.searches, a.Text)
 	}
@@ -225,6 +241,9 @@ func TestAutoOfChains(t *testing.T) {
 			g := role.Grade{Verdict: assay.Sufficient}
 			if in.Question == ofTheDirector {
 				g.Verdict = verdict
+			}
+			if strings.Contains(in.Question, "the director of") {
+				g.Answers = answersIn(in.Hits, "Raoul Walsh")
 			}
 			for _, h := range in.Hits {
 				g.Relevant = append(g.Relevant, h.Chunk.ID)
@@ -265,7 +284,7 @@ func TestBridgeDoesNotVouch(t *testing.T) {
 	roles := localRoles()
 	roles.Planner = planner(func(string) (role.Plan, error) { return plan, nil })
 	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-		g := role.Grade{Verdict: assay.Sufficient}
+		g := role.Grade{Verdict: assay.Sufficient, Answers: answersIn(in.Hits, "Raoul Walsh")}
 		if in.Question == "Does the ocean unlock it?" && len(in.Tried) < 2 && len(in.Hits) < 2 {
 			g.Verdict = assay.Partly
 		}

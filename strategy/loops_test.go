@@ -105,3 +105,38 @@ func TestFloorWithoutCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestIdenticalSearchesAreMadeOnce checks that a search with the query of an earlier one reaches the
+// retriever once, while both are steps of the run, in any strategy that searches the question again.
+func TestIdenticalSearchesAreMadeOnce(t *testing.T) {
+	for _, name := range []string{"corrective", "multihop"} {
+		spec, err := strategy.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, journal := films(), &run.Memory{}
+		roles := localRoles() // nothing is read, so the last sub-question is the question again
+		r, err := run.New(run.Config{Run: "r", Journal: journal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := spec.Func(t.Context(), r.Scope(), env(l, ofTheDirector, roles)); err != nil {
+			t.Fatal(err)
+		}
+		steps, made := 0, 0
+		for _, rec := range journal.Records() {
+			if rec.Kind == assay.StepSearch && strings.Contains(string(rec.Input), ofTheDirector) {
+				steps, made = steps+1, made+rec.Usage.Searches
+			}
+		}
+		n := 0
+		for _, q := range l.searches {
+			if q == ofTheDirector {
+				n++
+			}
+		}
+		if steps < 2 || made != 1 || n != 1 {
+			t.Errorf("%s: %d steps search the question, %d at a cost, and %d reach the retriever; want several, 1 and 1", name, steps, made, n)
+		}
+	}
+}

@@ -80,10 +80,11 @@ func (p prompt) render(in any) string {
 }
 
 // Prompt returns the ID of a role's prompt: its name and a hash of the template and of the domain's
-// part. The name is "agent" for an actor with the style role.AllInOne and "refiner" for a scorer
-// that refines hits. Prompt returns "" for a name that is not a role of this package.
+// part. The name is "agent" for an actor with the style role.AllInOne, "refiner" for a scorer
+// that refines hits, and "reviser" for a planner that revises a plan. Prompt returns "" for a name
+// that is not a role of this package.
 func (c Config) Prompt(name string) string {
-	if !slices.Contains(Roles(), name) && name != agentPrompt && name != refinerPrompt {
+	if !slices.Contains(append(Roles(), agentPrompt, refinerPrompt, reviserPrompt), name) {
 		return ""
 	}
 	return c.promptOf(name).id
