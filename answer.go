@@ -135,7 +135,7 @@ type Answer struct {
 }
 
 // A Review is the judgement of a strategy's own judges on its answer, in the terms of the
-// publication that the strategy implements. It is not verified. Fields that the strategy does not
+// publication that the strategy implements. Judgements are not verified. Fields that the strategy does not
 // use are empty.
 type Review struct {
 	// RetrievalQuality is "relevant", "partially_relevant" or "not_relevant", and
@@ -152,6 +152,19 @@ type Review struct {
 	History    []Exchange `json:"history,omitempty"` // queries and the findings of each (reflect)
 	Iterations int        `json:"iterations"`        // rounds or drafts
 	ByModel    bool       `json:"by_model,omitempty"`
+
+	// SubAnswers are the answers to the sub-questions of a complex question, from which the answer
+	// is put together (adaptive). They are verified.
+	SubAnswers []SubAnswer `json:"sub_answers,omitempty"`
+}
+
+// A SubAnswer is the answer to a sub-question. It has only claims that are supported by the words
+// that they cite.
+type SubAnswer struct {
+	Question  string     `json:"question"`
+	Answer    string     `json:"answer"`    // with citation numbers in brackets; empty: none was found
+	Claims    []Claim    `json:"claims"`    // byte spans of Answer
+	Citations []Citation `json:"citations"` // with the numbers of the whole answer's evidence
 }
 
 // An Exchange is a query and its findings, in words.

@@ -220,6 +220,16 @@ type GenerateInput struct {
 	// Advice are the shortcomings of an earlier draft, to be corrected as far as the evidence
 	// allows.
 	Advice []string `json:"advice,omitempty"`
+
+	// SubAnswers are verified answers to the sub-questions, to be put together into one answer.
+	SubAnswers []SubAnswer `json:"sub_answers,omitempty"`
+}
+
+// A SubAnswer is a verified answer to a sub-question. Its statements cite the evidence by number.
+type SubAnswer struct {
+	Question   string      `json:"question"`
+	Columns    []string    `json:"columns,omitempty"` // of its table
+	Statements []Statement `json:"statements"`        // at least one
 }
 
 // Rejected is a statement that the verifier refused.

@@ -98,7 +98,8 @@ type state struct {
 	revises  bool // the planner may revise the plan after each hop
 	steps    bool // the question takes several steps; evidence for an earlier one need not contain the answer
 
-	advice []string // for the generator: shortcomings of the last draft
+	advice []string         // for the generator: shortcomings of the last draft
+	subs   []role.SubAnswer // for the generator: verified answers to the sub-questions
 }
 
 // writer names the model that was the generator when the run began, or "" for the local one.

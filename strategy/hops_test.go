@@ -228,53 +228,6 @@ func TestCorrectiveFillsIn(t *testing.T) {
 	}
 }
 
-// TestAutoOfChains checks that Auto splits a question only if one search is insufficient, and
-// starts with the names in its hits.
-func TestAutoOfChains(t *testing.T) {
-	for verdict, want := range map[assay.GradeVerdict][]string{
-		assay.Sufficient: {ofTheDirector},
-		assay.Partly:     {ofTheDirector, "Who is the spouse of Raoul Walsh?"},
-	} {
-		l := films()
-		e := env(l, ofTheDirector, localRoles())
-		e.Roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-			g := role.Grade{Verdict: assay.Sufficient}
-			if in.Question == ofTheDirector {
-				g.Verdict = verdict
-			}
-			if strings.Contains(in.Question, "the director of") {
-				g.Answers = answersIn(in.Hits, "Raoul Walsh")
-			}
-			for _, h := range in.Hits {
-				g.Relevant = append(g.Relevant, h.Chunk.ID)
-			}
-			return g, nil
-		})
-		a := ask(t, strategy.Auto, e, assay.Budget{})
-		if !slices.Equal(l.searches, want) || verdict == assay.Partly && !strings.Contains(a.Text, "Miriam Cooper") || a.Status != assay.Answered {
-			t.Errorf("%s: searched %q; %s, %s: %s", verdict, l.searches, a.Strategy, a.Status, a.Text)
-		}
-	}
-}
-
-// TestAutoOutline checks that Auto uses the plan that the run began with without a step, and asks
-// the planner if there is none.
-func TestAutoOutline(t *testing.T) {
-	l, asked := films(), 0
-	e := env(l, ofTheDirector, localRoles())
-	e.Roles.Planner = planner(func(q string) (role.Plan, error) {
-		asked++
-		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: q}}}, nil
-	})
-	e.Outline = &role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: ofTheDirector}}}
-	for _, want := range []int{0, 1} {
-		if ask(t, strategy.Auto, e, assay.Budget{}); asked != want {
-			t.Errorf("outline %v: the planner was asked %d times, want %d", e.Outline, asked, want)
-		}
-		e.Outline = nil
-	}
-}
-
 // TestBridgeDoesNotVouch checks that hits found by names that do not belong to a sub-question do
 // not make the question answered.
 func TestBridgeDoesNotVouch(t *testing.T) {

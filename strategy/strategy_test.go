@@ -29,7 +29,9 @@ type library struct {
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted after they were found
 
-	hidden   string // a document with this word is found only by a query with it
+	hidden   string            // a document with this word is found only by a query with it
+	relevant map[string]string // a query with the word finds only documents with the other one
+
 	onSearch func() // called by each search; may be nil
 
 	mu       sync.Mutex
@@ -93,6 +95,12 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 
 // hides reports whether a document is not found by a query with these words.
 func (l *library) hides(text string, words []string) bool {
+	asked := strings.Join(words, " ")
+	for word, other := range l.relevant {
+		if strings.HasPrefix(asked, "how heavy is") && strings.Contains(asked, word) && !strings.Contains(text, other) {
+			return true
+		}
+	}
 	return l.hidden != "" && strings.Contains(text, l.hidden) && !slices.Contains(words, l.hidden)
 }
 
