@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -14,7 +15,9 @@ import (
 func (f *finding) names() []candidate {
 	var list []candidate
 	for _, x := range f.grade.Answers[:min(maxFills, len(f.grade.Answers))] {
-		list = append(list, candidate{name: x.Text, chunk: x.Chunk, score: x.Score})
+		if name := strings.TrimRight(x.Text, ".,;: "); name != "" { // a reader may read on to the end of the sentence
+			list = append(list, candidate{name: name, chunk: x.Chunk, score: x.Score})
+		}
 	}
 	return list
 }

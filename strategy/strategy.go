@@ -188,7 +188,9 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
-	if !e.steps || len(f.serves) == 0 {
+	if onTheWay := e.steps && len(f.serves) > 0; onTheWay {
+		in.Question = inquiry(f.question)
+	} else {
 		in.Held = e.Limits.Held
 		if e.steps && f.question != e.Question {
 			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is another search for the question
