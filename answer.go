@@ -147,7 +147,8 @@ type Review struct {
 	// Verdict is "ACCEPT" or "REVISE" (judge), "COMPLETED" or "INCOMPLETE" (reflect).
 	Verdict       string   `json:"verdict,omitempty"`
 	Justification string   `json:"justification,omitempty"`
-	Coverage      *float64 `json:"coverage,omitempty"` // answered share of the question, in [0, 1] (reflect)
+	Coverage      *float64 `json:"coverage,omitempty"`  // answered share of the question, in [0, 1] (reflect)
+	Threshold     *float64 `json:"threshold,omitempty"` // the coverage that COMPLETED needs, in [0, 1] (reflect)
 
 	History    []Exchange `json:"history,omitempty"` // queries and the findings of each (reflect)
 	Iterations int        `json:"iterations"`        // rounds or drafts
@@ -169,8 +170,9 @@ type SubAnswer struct {
 
 // An Exchange is a query and its findings, in words.
 type Exchange struct {
-	Query  string `json:"query"`
-	Answer string `json:"answer"`
+	Query   string   `json:"query"`
+	Answer  string   `json:"answer"`
+	Sources []string `json:"sources,omitempty"` // URIs of the documents that the answer is from
 }
 
 // A Gap is something that an answer lacks.

@@ -73,3 +73,48 @@ func TestSearchedOfBothStages(t *testing.T) {
 		t.Errorf("searched %q in %d iterations, want %q", got, a.Iterations, want)
 	}
 }
+
+// TestAutoBranches walks through the decisions of Auto: what it searches first, and as which strategy
+// it goes on.
+func TestAutoBranches(t *testing.T) {
+	const question = "alpha or beta?"
+	single := plans(role.Single, role.SubQuestion{Text: question})
+	sufficientFor := func(questions ...string) grader {
+		return func(in role.GradeInput) (role.Grade, error) {
+			if slices.Contains(questions, in.Question) {
+				return enough(in)
+			}
+			g, err := partly(in)
+			g.Query = "gamma"
+			return g, err
+		}
+	}
+	year := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2024)}
+	tests := []struct {
+		name     string
+		planner  planner
+		grader   grader
+		searches []string
+		strategy string
+		status   assay.Status
+	}{
+		{"one search suffices", single, enough, []string{question}, "static", assay.Answered},
+		{"it does not, and is not repeated", single, sufficientFor(), []string{question, "gamma"}, "corrective", assay.Incomplete},
+		{"several questions", plans(role.Conjunction, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta"}), enough, []string{"alpha", "beta"}, "corrective", assay.Answered},
+		{"a comparison that no passage makes", plans(role.Comparison, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta"}), enough, []string{question, "alpha", "beta"}, "corrective", assay.Answered},
+		{"filters that differ", plans(role.Comparison, role.SubQuestion{Text: "alpha", Filter: year}, role.SubQuestion{Text: "beta"}), enough, []string{"alpha", "beta"}, "corrective", assay.Answered},
+		{"a chain that one search answers", plans(role.Chain, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta of #1", Needs: []int{0}}), enough, []string{question}, "graph", assay.Answered},
+		{"a chain", plans(role.Chain, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta of #1", Needs: []int{0}}), sufficientFor("beta of alpha"), []string{question, "alpha", "beta of alpha"}, "multihop", assay.Answered},
+	}
+	for _, tt := range tests {
+		l := newLibrary("alpha is first.", "beta is second.")
+		roles := localRoles()
+		roles.Planner, roles.Grader, roles.Generator = tt.planner, tt.grader, generator(verbatim)
+		a := ask(t, strategy.Auto, env(l, question, roles), assay.Budget{})
+		slices.Sort(l.searches)
+		slices.Sort(tt.searches)
+		if !slices.Equal(l.searches, tt.searches) || a.Strategy != tt.strategy || a.Status != tt.status {
+			t.Errorf("%s: %s, %s after searches %q; want %s, %s after %q", tt.name, a.Strategy, a.Status, l.searches, tt.strategy, tt.status, tt.searches)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,5 +58,38 @@ func TestFusionKeepsRelevance(t *testing.T) {
 	a := ask(t, strategy.Fusion, e, assay.Budget{})
 	if a.Status != assay.Answered || strings.Contains(a.Text, "Newton") {
 		t.Errorf("%s: %q (%s), want what is relevant alone", a.Status, a.Text, a.Justification)
+	}
+}
+
+// TestFusionBranches walks through the branches of Fusion.
+func TestFusionBranches(t *testing.T) {
+	tests := []struct {
+		name     string
+		rewriter rewriter
+		queries  int // 0: the default
+		grader   grader
+		searches int
+		status   assay.Status
+		stop     assay.Stop
+	}{
+		{"three rewritings", rewrites(map[role.Technique][]string{role.Expand: {"a", "b", "c", "d"}}), 0, enough, 4, assay.Answered, assay.StopSufficient},
+		{"as many as are set", rewrites(map[role.Technique][]string{role.Expand: {"a", "b", "c", "d"}}), 2, enough, 3, assay.Answered, assay.StopSufficient},
+		{"no rewriting", rewrites(nil), 0, enough, 1, assay.Answered, assay.StopSufficient},
+		{"the question again", rewrites(map[role.Technique][]string{role.Expand: {strings.ToUpper(about), " "}}), 0, enough, 1, assay.Answered, assay.StopSufficient},
+		{"the rewriter fails", func(role.RewriteInput) (role.Rewriting, error) { return role.Rewriting{}, errors.New("asleep") }, 0, enough, 1, assay.Answered, assay.StopSufficient},
+		{"the budget has room for searches alone", func(role.RewriteInput) (role.Rewriting, error) { return role.Rewriting{}, assay.ErrBudget }, 0, enough, 1, assay.Answered, assay.StopSufficient},
+		{"not enough", rewrites(map[role.Technique][]string{role.Expand: {"a"}}), 0, partly, 2, assay.Incomplete, assay.StopIterationLimit},
+		{"nothing relevant", rewrites(map[role.Technique][]string{role.Expand: {"a"}}), 0, insufficient, 2, assay.NotFound, assay.StopIterationLimit},
+	}
+	for _, tt := range tests {
+		l := growing(0)
+		roles := localRoles()
+		roles.Rewriter, roles.Grader, roles.Generator = tt.rewriter, tt.grader, generator(verbatim)
+		e := env(l, about, roles)
+		e.Settings.Fusion.Queries = tt.queries
+		a := ask(t, strategy.Fusion, e, assay.Budget{})
+		if len(l.searches) != tt.searches || a.Status != tt.status || a.Stop != tt.stop || a.Strategy != "fusion" {
+			t.Errorf("%s: %s, %s (%s) after searches %q; want %s (%s) after %d", tt.name, a.Strategy, a.Status, a.Stop, l.searches, tt.status, tt.stop, tt.searches)
+		}
 	}
 }

@@ -40,3 +40,35 @@ func TestGraphHops(t *testing.T) {
 		t.Errorf("%s by %q after %d searches: %s", a.Status, a.Strategy, a.Iterations, a.Justification)
 	}
 }
+
+// TestGraphBranches walks through the branches of Graph: without clues there is no second hop, and
+// the grade of all hits together decides.
+func TestGraphBranches(t *testing.T) {
+	clued := map[string]float64{"doc1": 0.4, "doc2": 0.3}
+	tests := []struct {
+		name     string
+		walk     map[string]float64
+		grader   grader
+		searches int
+		status   assay.Status
+		stop     assay.Stop
+	}{
+		{"a clue", clued, enough, 2, assay.Answered, assay.StopSufficient},
+		{"no clue", nil, enough, 1, assay.Answered, assay.StopSufficient},
+		{"a clue, and not enough", clued, partly, 2, assay.Incomplete, assay.StopIterationLimit},
+		{"nothing relevant", clued, insufficient, 2, assay.NotFound, assay.StopIterationLimit},
+	}
+	for _, tt := range tests {
+		l := newLibrary("Springfield was founded by Jebediah.", "Jebediah wrote poems on Springfield.")
+		l.documents[0].Title, l.documents[1].Title = "Springfield", "Jebediah Obadiah"
+		w := &watched{library: l}
+		roles := localRoles()
+		roles.Grader, roles.Generator = tt.grader, generator(verbatim)
+		e := env(l, "Who founded Springfield?", roles)
+		e.Retriever = walked{w, tt.walk}
+		a := ask(t, strategy.Graph, e, assay.Budget{})
+		if len(w.queries) != tt.searches || a.Status != tt.status || a.Stop != tt.stop || a.Strategy != "graph" {
+			t.Errorf("%s: %s, %s (%s) after %d searches; want %s (%s) after %d", tt.name, a.Strategy, a.Status, a.Stop, len(w.queries), tt.status, tt.stop, tt.searches)
+		}
+	}
+}

@@ -66,10 +66,10 @@ func TestReflectRounds(t *testing.T) {
 		if a.Review == nil || a.Review.Verdict != verdict || a.Review.Iterations != tt.searches || len(a.Review.History) != tt.searches {
 			t.Fatalf("%s: review %+v, want %s after %d rounds", tt.name, a.Review, verdict, tt.searches)
 		}
-		if first := a.Review.History[0]; first.Query != about || !strings.Contains(first.Answer, "speaks of gravity") {
+		if first := a.Review.History[0]; first.Query != about || !strings.Contains(first.Answer, "speaks of gravity") || !slices.Equal(first.Sources, []string{"doc1"}) {
 			t.Errorf("%s: the history begins with %+v", tt.name, first)
 		}
-		if tt.name == "never" && (a.Review.Justification != "x who is open" || a.Review.Coverage == nil || *a.Review.Coverage != 0.3) {
+		if tt.name == "never" && (a.Review.Justification != "x who is open" || a.Review.Coverage == nil || *a.Review.Coverage != 0.3 || *a.Review.Threshold != role.DefaultThreshold) {
 			t.Errorf("review %+v, want the reflector's coverage and justification", a.Review)
 		}
 	}

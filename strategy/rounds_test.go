@@ -120,7 +120,7 @@ func TestTrail(t *testing.T) {
 	e := env(newLibrary("It rains today. The first sentence of gravity is here. It ends."), about, roles)
 	e.Settings.Adaptive.Rounds = 3
 	ask(t, strategy.Adaptive, e, assay.Budget{})
-	first := role.Asked{Query: about, Brought: "Title of doc1: The first sentence of gravity is here."}
+	first := role.Asked{Query: about, Brought: "Title of doc1: The first sentence of gravity is here.", Sources: []string{"doc1"}}
 	want := []role.QueryInput{
 		{Question: about, History: []role.Asked{first}, Gaps: []string{"more"}},
 		{Question: about, History: []role.Asked{first, {Query: "nothing that is here", Brought: "nothing new"}}, Gaps: []string{"more"}},
