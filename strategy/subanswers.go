@@ -14,7 +14,8 @@ import (
 
 // A subAnswer is the verified draft of an answer to one sub-question.
 type subAnswer struct {
-	question string
+	question string // as asked
+	part     string // as searched
 	drafted  bool
 	draft    checkedDraft
 }
@@ -31,8 +32,8 @@ func (e Env) subAnswers(ctx context.Context, s run.Scope, found []finding) ([]su
 	answers := make([]subAnswer, len(parts))
 	said := make([]notes, len(parts))
 	err := s.Parallel(ctx, "answer", len(parts), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
-		answers[i].question = found[i].spoken()
 		p := parts[i]
+		answers[i].question, answers[i].part = found[i].spoken(), p.Question
 		itself := p.Question == e.Question && !found[i].sufficient()
 		if len(p.Evidence) == 0 || itself || found[i].cutShort() {
 			return nil
@@ -74,7 +75,7 @@ func (a subAnswer) kept() assay.SubAnswer {
 // refused claim is given as its supported claims.
 func (a subAnswer) given() role.SubAnswer {
 	w := a.draft
-	out := role.SubAnswer{Question: a.question, Columns: w.draft.Columns, Statements: []role.Statement{}}
+	out := role.SubAnswer{Question: a.part, Columns: w.draft.Columns, Statements: []role.Statement{}}
 	supported := w.supported()
 	for i, st := range w.draft.Statements {
 		own := slices.DeleteFunc(slices.Clone(supported), func(c checkedClaim) bool { return c.statement != i })

@@ -24,42 +24,14 @@ type Generator struct {
 	Reader llm.Reader // nil: the sentence with most of the question's words is quoted
 }
 
-// joined returns the draft that consists of sub-answers, in order. Statements that are repeated are
-// left out, and rows of another table than the first are no rows.
-func joined(subs []role.SubAnswer) role.Draft {
-	draft := role.Draft{Statements: []role.Statement{}}
-	said := map[string]bool{}
-	for _, sub := range subs {
-		if draft.Columns == nil {
-			draft.Columns = sub.Columns
-		}
-		for _, st := range sub.Statements {
-			key := strings.ToLower(oneLine(st.Text))
-			if said[key] {
-				continue
-			}
-			said[key] = true
-			if !slices.Equal(sub.Columns, draft.Columns) {
-				st.Cells = nil
-			}
-			draft.Statements = append(draft.Statements, st)
-		}
-	}
-	if len(draft.Statements) > 0 && draft.Statements[0].Item {
-		draft.Shape = role.List
-	}
-	return draft
-}
-
-// Generate implements role.Generator. It joins sub-answers if it is given any. It returns an error
-// only when ctx has ended.
+// Generate implements role.Generator. Sub-answers are joined without repetition, and the parts of
+// the question without one are answered after them. It returns an error only when ctx has ended.
 func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
-	if len(in.SubAnswers) > 0 {
-		return joined(in.SubAnswers), ctx.Err()
-	}
-	draft := role.Draft{Statements: []role.Statement{}}
-	said := map[string]bool{}
+	draft, said := joined(in.SubAnswers)
 	for _, part := range in.Parts {
+		if slices.ContainsFunc(in.SubAnswers, func(sub role.SubAnswer) bool { return sub.Question == part.Question }) {
+			continue
+		}
 		quoted, err := g.answer(ctx, part, in.Evidence)
 		if err == nil {
 			err = g.decide(ctx, part.Question, in.Evidence, quoted)
@@ -86,6 +58,29 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 		draft.Shape = role.List
 	}
 	return draft, nil
+}
+
+// joined returns the draft that consists of sub-answers, in order, and the keys of its statements.
+// Repeated statements are left out. A draft has one table, so the rows of others are sentences.
+func joined(subs []role.SubAnswer) (role.Draft, map[string]bool) {
+	draft, said := role.Draft{Statements: []role.Statement{}}, map[string]bool{}
+	for _, sub := range subs {
+		if draft.Columns == nil {
+			draft.Columns = sub.Columns
+		}
+		for _, st := range sub.Statements {
+			key := strings.ToLower(oneLine(st.Text))
+			if said[key] {
+				continue
+			}
+			said[key] = true
+			if !slices.Equal(sub.Columns, draft.Columns) {
+				st.Cells = nil
+			}
+			draft.Statements = append(draft.Statements, st)
+		}
+	}
+	return draft, said
 }
 
 // A quotation is a statement in the words of its evidence.
