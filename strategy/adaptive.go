@@ -139,13 +139,17 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 }
 
 // rounds searches for the question itself, then for its gaps, with at most n searches, all of them
-// narrowed by filter.
+// narrowed by filter, and within the time of a sub-question.
 func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
 	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	err := f.goOn(ctx, s, e, n)
+	timed, err := e.timed(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	err = f.goOn(ctx, timed, e, n)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		err = nil
+		err = f.gradeLate(ctx, s.Sub("late", 0), e)
 	}
 	return []finding{f}, err
 }

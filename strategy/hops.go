@@ -160,10 +160,16 @@ func (h *hop) know(ctx context.Context, s run.Scope, env Env, known finding, x f
 }
 
 // ask searches for the sub-question with each of the possible names inserted, and grades the hits
-// of the best.
+// of the best, within the time of a sub-question. Hits that were not graded by then are graded
+// without a model.
 func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling) error {
+	outer := s
+	s, err := env.timed(ctx, s)
+	if err != nil {
+		return err
+	}
 	h.fills = make([]filled, len(fillings))
-	err := s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
+	err = s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
 		x := &h.fills[i]
 		x.filling = fillings[i]
 		x.finding = h.finding
@@ -189,7 +195,7 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	err = h.finding.regrade(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
 		h.finding.ends(stop, err)
-		err = nil
+		err = h.finding.gradeLate(ctx, outer.Sub("late", 0), env)
 	}
 	if h.finding.sufficient() {
 		h.finding.stop = assay.StopSufficient

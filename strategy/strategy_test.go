@@ -530,15 +530,28 @@ func TestRepeatedSubQuestions(t *testing.T) {
 // TestTimeOfSubQuestion checks that the search for a sub-question ends after its own time, and that
 // its hits are then graded without a model and used for the answer.
 func TestTimeOfSubQuestion(t *testing.T) {
+	chain := plans(role.Chain, role.SubQuestion{Text: "open listeners"}, role.SubQuestion{Text: "What closes #1?", Needs: []int{0}})
+	single := plans(role.Single, role.SubQuestion{Text: "What does Shutdown do to open listeners?"})
 	for _, tt := range []struct {
+		strategy        strategy.Func
+		planner         planner
+		wholeInTime     bool // the search for the whole question is no sub-question's
 		seconds, grades int
 		stop            assay.Stop
-	}{{0, 0, assay.StopDeadline}, {60, 1, assay.StopSufficient}} { // 0: 12 s
+	}{
+		{strategy.Corrective, single, false, 0, 0, assay.StopDeadline}, {strategy.Corrective, single, false, 60, 1, assay.StopSufficient}, // 0: 12 s
+		{strategy.Adaptive, single, false, 0, 0, assay.StopDeadline}, {strategy.Adaptive, single, false, 60, 1, assay.StopSufficient},
+		{strategy.Adaptive, chain, true, 0, 0, assay.StopIterationLimit}, {strategy.Adaptive, chain, true, 60, 2, assay.StopIterationLimit},
+	} {
 		now := time.Unix(0, 0)
 		l := newLibrary(shutdown)
 		roles := localRoles()
+		roles.Planner, roles.Router = tt.planner, says(role.Complex)
 		grades := 0
 		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) { // its call takes 13 s
+			if whole := in.Question == "What does Shutdown do to open listeners?"; whole && tt.wholeInTime {
+				return partly(in)
+			}
 			if tt.seconds == 0 {
 				now = now.Add(12 * time.Second)
 				return role.Grade{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
@@ -554,7 +567,7 @@ func TestTimeOfSubQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := strategy.Corrective(t.Context(), r.Scope(), e)
+		a, err := tt.strategy(t.Context(), r.Scope(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
