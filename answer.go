@@ -137,7 +137,7 @@ type Answer struct {
 }
 
 // A Review is the judgement of a strategy's own judges on its answer, in the terms of the
-// publication that the strategy implements. It is not verified. Fields that the strategy does not
+// publication that the strategy implements. Judgements are not verified. Fields that the strategy does not
 // use are empty.
 type Review struct {
 	// RetrievalQuality is "relevant", "partially_relevant" or "not_relevant", and
@@ -149,17 +149,32 @@ type Review struct {
 	// Verdict is "ACCEPT" or "REVISE" (judge), "COMPLETED" or "INCOMPLETE" (reflect).
 	Verdict       string   `json:"verdict,omitempty"`
 	Justification string   `json:"justification,omitempty"`
-	Coverage      *float64 `json:"coverage,omitempty"` // answered share of the question, in [0, 1] (reflect)
+	Coverage      *float64 `json:"coverage,omitempty"`  // answered share of the question, in [0, 1] (reflect)
+	Threshold     *float64 `json:"threshold,omitempty"` // the coverage that COMPLETED needs, in [0, 1] (reflect)
 
 	History    []Exchange `json:"history,omitempty"` // queries and the findings of each (reflect)
 	Iterations int        `json:"iterations"`        // rounds or drafts
 	ByModel    bool       `json:"by_model,omitempty"`
+
+	// SubAnswers are the answers to the sub-questions of a complex question, from which the answer
+	// is put together (adaptive). They are verified.
+	SubAnswers []SubAnswer `json:"sub_answers,omitempty"`
+}
+
+// A SubAnswer is the answer to a sub-question. It has only claims that are supported by the words
+// that they cite.
+type SubAnswer struct {
+	Question  string     `json:"question"`
+	Answer    string     `json:"answer"`    // with citation numbers in brackets; empty: none was found
+	Claims    []Claim    `json:"claims"`    // byte spans of Answer
+	Citations []Citation `json:"citations"` // with the numbers of the whole answer's evidence
 }
 
 // An Exchange is a query and its findings, in words.
 type Exchange struct {
-	Query  string `json:"query"`
-	Answer string `json:"answer"`
+	Query   string   `json:"query"`
+	Answer  string   `json:"answer"`
+	Sources []string `json:"sources,omitempty"` // URIs of the documents that the answer is from
 }
 
 // A Gap is something that an answer lacks.
@@ -282,8 +297,8 @@ const LocalModel = "local"
 
 // Usage is the amount spent.
 type Usage struct {
-	Calls        int   `json:"calls"` // model calls, retries included
-	InputTokens  int   `json:"input_tokens"`
+	Calls        int   `json:"calls"`        // model calls; one that was retried counts once
+	InputTokens  int   `json:"input_tokens"` // of all attempts
 	OutputTokens int   `json:"output_tokens"`
 	CostMicros   int64 `json:"cost_micros"` // millionths of the configured currency
 	Searches     int   `json:"searches"`

@@ -349,6 +349,13 @@ func withLists(a assay.Answer) assay.Answer {
 	for i := range a.Citations {
 		a.Citations[i].Heading = list(a.Citations[i].Heading)
 	}
+	if a.Review != nil {
+		for _, sub := range a.Review.SubAnswers {
+			for i := range sub.Citations {
+				sub.Citations[i].Heading = list(sub.Citations[i].Heading)
+			}
+		}
+	}
 	for i := range a.Closest {
 		a.Closest[i].Heading = list(a.Closest[i].Heading)
 	}

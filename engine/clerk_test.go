@@ -243,6 +243,9 @@ var forms = map[string]func(p seen) map[string]any{
 		}
 		return k
 	},
+	"revision": func(seen) map[string]any {
+		return map[string]any{"reason": "by rule", "decision": "keep", "sub_questions": []any{}}
+	},
 	"route": func(seen) map[string]any { return map[string]any{"reason": "by rule", "complexity": "complex"} },
 	"clarity": func(seen) map[string]any {
 		return map[string]any{"reason": "by rule", "ambiguous": false, "meanings": []int{}}

@@ -71,7 +71,8 @@ var brought = map[string]summing{
 		}
 		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("nothing of", g.Lacks)
 	}),
-	role.RouterRole: sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
+	role.PlannerRole: sum(func(r role.Revision) string { return said(string(r.Decision)+" the rest of the plan", r.Reason) }),
+	role.RouterRole:  sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
 	role.QuerierRole: sum(func(n role.NextQuery) string {
 		if n.Query == "" {
 			return said("no other query is known", n.Reason)

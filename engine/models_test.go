@@ -295,7 +295,7 @@ func TestBudgetInTheJustification(t *testing.T) {
 	m := served(handbook.models())
 	e := openModels(t, m)
 	ingestPaths(t, e, writeNotes(t, 0, 1))
-	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Which harbour sells fish at noon in winter?", Strategy: "corrective", Budget: assay.Budget{Calls: 1}})
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Which harbour sells fish at noon in winter?", Strategy: "multihop", Budget: assay.Budget{Calls: 1}})
 	if err != nil || a.Justification != "The run was cut short (call_budget: a step may need 1, and 0 are left)." {
 		t.Errorf("%q, %v", a.Justification, err)
 	}

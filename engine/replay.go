@@ -108,6 +108,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"claims", stored.Claims, replayed.Claims},
 		{"citations", stored.Citations, replayed.Citations},
 		{"missing", stored.Missing, replayed.Missing},
+		{"review", stored.Review, replayed.Review},
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},

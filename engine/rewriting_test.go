@@ -36,7 +36,7 @@ func TestRewritingOnRealDocuments(t *testing.T) {
 		{"fusion", closed, "run-time panic", []string{role.RewriterRole}, 2, 4},
 		{"fusion", "How do I brew coffee with the moka pot?", "", []string{role.RewriterRole}, 2, 4},
 		{"self", closed, "run-time panic", []string{role.RetrievalGraderRole, role.SupportGraderRole}, 1, 3},
-		{"self", "How do I brew coffee with the moka pot?", "", []string{role.RetrievalGraderRole}, 1, 3},
+		{"self", "How do I brew coffee with the moka pot?", "", []string{role.QuerierRole}, 1, 3},
 		{"graph", closed, "run-time panic", nil, 2, 4},
 		{"graph", "How do I brew coffee with the moka pot?", "", nil, 1, 4},
 	}

@@ -266,6 +266,9 @@ var scripts = map[string]func(p shown) any{
 	"plan": func(p shown) any {
 		return map[string]any{"shape": "single", "sub_questions": []any{map[string]any{"text": p.question, "needs": []int{}, "conditions": []any{}}}}
 	},
+	"revision": func(shown) any {
+		return map[string]any{"reason": "by rule", "decision": "keep", "sub_questions": []any{}}
+	},
 	"route":   func(shown) any { return map[string]any{"reason": "by rule", "complexity": "moderate"} },
 	"clarity": func(shown) any { return map[string]any{"reason": "by rule", "ambiguous": false, "meanings": []int{}} },
 	"grade": func(p shown) any {

@@ -66,10 +66,51 @@ type Call struct {
 	Request llm.Request `json:"request"` // the caller sets Attempts
 }
 
-// A Planner splits a question into sub-questions to search for.
+// A Planner splits a question into sub-questions to search for, and revises the plan of a chain
+// while it is carried out.
 type Planner interface {
 	Plan(ctx context.Context, c Caller, question string) (Plan, error)
+
+	// Revise decides whether the remaining sub-questions of a plan still fit what the earlier
+	// ones found. Its cautious output is Keep.
+	Revise(ctx context.Context, c Caller, in RevisionInput) (Revision, error)
 }
+
+// RevisionInput is a plan that is partly carried out.
+type RevisionInput struct {
+	Question string      `json:"question"`
+	Done     []HopResult `json:"done"` // at least one
+
+	// Remaining are the other sub-questions, at least one. Needs and slots such as "#2" count the
+	// done ones first.
+	Remaining []SubQuestion `json:"remaining"`
+}
+
+// A HopResult is a sub-question of a plan and what was found for it.
+type HopResult struct {
+	Question string             `json:"question"` // as searched, with the names found before
+	Answers  []string           `json:"answers"`  // likeliest first; empty: none was read
+	Verdict  assay.GradeVerdict `json:"verdict"`
+	Found    []string           `json:"found"` // the best hits, each with its title and a sentence
+}
+
+// A Revision is a planner's decision on the remaining sub-questions of a plan.
+type Revision struct {
+	Decision     RevisionDecision `json:"decision"`
+	SubQuestions []SubQuestion    `json:"sub_questions,omitempty"` // in place of the remaining ones; at least one for Replace
+	Reason       string           `json:"reason"`                  // in a sentence
+
+	Outcome
+}
+
+// A RevisionDecision is what becomes of the remaining sub-questions of a plan.
+type RevisionDecision string
+
+// The decisions.
+const (
+	Keep    RevisionDecision = "keep"
+	Replace RevisionDecision = "replace"
+)
 
 // A Plan is a question's sub-questions, at least one, in an order in which they
 // can be answered.
@@ -179,6 +220,16 @@ type GenerateInput struct {
 	// Advice are the shortcomings of an earlier draft, to be corrected as far as the evidence
 	// allows.
 	Advice []string `json:"advice,omitempty"`
+
+	// SubAnswers are verified answers to the sub-questions, to be put together into one answer.
+	SubAnswers []SubAnswer `json:"sub_answers,omitempty"`
+}
+
+// A SubAnswer is a verified answer to a sub-question. Its statements cite the evidence by number.
+type SubAnswer struct {
+	Question   string      `json:"question"`
+	Columns    []string    `json:"columns,omitempty"` // of its table
+	Statements []Statement `json:"statements"`        // at least one
 }
 
 // Rejected is a statement that the verifier refused.

@@ -82,8 +82,9 @@ type QueryInput struct {
 
 // Asked is an earlier query and a summary of its results.
 type Asked struct {
-	Query   string `json:"query"`
-	Brought string `json:"brought"`
+	Query   string   `json:"query"`
+	Brought string   `json:"brought"`
+	Sources []string `json:"sources,omitempty"` // URIs of the documents of Brought
 }
 
 // A NextQuery is the query to search next. It has content words that each earlier query

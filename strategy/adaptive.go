@@ -20,13 +20,15 @@ var adaptiveSpec = Spec{
 	Defaults: "simple: 3 hits (adaptive.simple); moderate: 2 rounds (adaptive.rounds) of 5 hits (adaptive.moderate); " +
 		"complex: 3 hits for each search of a sub-question (adaptive.complex)",
 	UsualCost: "a route more than static for a simple question; a moderate one costs all steps of static, a query and " +
-		"a grade of the answer again with each further round",
+		"a grade of the answer again with each further round; a complex one costs those of multihop, and a draft and " +
+		"its verification for each sub-question",
 }
 
 // Adaptive does as much work as a question needs. A simple question is searched once, for few hits.
 // A moderate one is searched and answered, then searched again for what the answer lacks. A complex
-// one is planned: its sub-questions are searched as in Multihop, with few hits each, and the answer
-// is written from all their results. If the router fails, the question counts as moderate.
+// one is planned: its sub-questions are searched as in Multihop, with few hits each. Each gets an
+// answer of its own, which is verified and kept in the answer's Review, and the generator puts these
+// together. If the router fails, the question counts as moderate.
 //
 // The route is decided once. If the one search for a simple question is insufficient, Adaptive
 // reports that status and searches no further, unlike Auto.
@@ -57,8 +59,15 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return Result{}, err
 	}
 	found[0].notes.join(said)
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
-	return answer, err
+	if len(found) == 1 { // searched as one question
+		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
+		return answer, err
+	}
+	answers, err := env.subAnswers(ctx, s, found)
+	if err != nil {
+		return Result{}, err
+	}
+	return env.synthesise(ctx, s, name, found, answers)
 }
 
 // moderate searches and answers in rounds until an answer is complete: its evidence is sufficient
@@ -88,7 +97,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 		}
 		_, err := f.findOn(ctx, s, e, query, &t)
 		if err == nil {
-			err = f.regrade(ctx, s, e)
+			err = f.gradeOrPass(ctx, s, e)
 		}
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
@@ -130,13 +139,17 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 }
 
 // rounds searches for the question itself, then for its gaps, with at most n searches, all of them
-// narrowed by filter.
+// narrowed by filter, and within the time of a sub-question.
 func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
 	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	err := f.goOn(ctx, s, e, n)
+	timed, err := e.timed(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	err = f.goOn(ctx, timed, e, n)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		err = nil
+		err = f.gradeLate(ctx, s.Sub("late", 0), e)
 	}
 	return []finding{f}, err
 }
@@ -161,7 +174,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 		}
 		_, err := f.findOn(ctx, s, env, query, &t)
 		if err == nil {
-			err = f.regrade(ctx, s, env)
+			err = f.gradeOrPass(ctx, s, env)
 		}
 		switch {
 		case err != nil:

@@ -104,7 +104,7 @@ func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings
 	if _, err := f.find(ctx, s, env, assay.Query{Text: f.question, Filter: f.filter, Rewrites: wordings}); err != nil {
 		return err
 	}
-	return f.regrade(ctx, s, env)
+	return f.gradeOrPass(ctx, s, env)
 }
 
 // Limits on the rewritings of one technique that are searched: fewWordings if the caller asks for

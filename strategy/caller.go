@@ -73,14 +73,15 @@ func (c *caller) next() run.Scope {
 }
 
 // Call implements role.Caller. The step reserves the maximum cost of one attempt. It makes further
-// attempts as far as the budget allows.
+// attempts as far as the tokens and the money left allow. All attempts together count as one call,
+// and each is charged its tokens and its cost.
 func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error) {
 	s := c.next()
 	most, err := upperBound(call)
 	if err != nil {
 		return llm.Response{}, err
 	}
-	call.Request.Attempts = min(maxAttempts, max(1, s.Affords(most)))
+	call.Request.Attempts = min(maxAttempts, max(1, s.Affords(attempt(most))))
 	step := run.Step{Name: "model", Kind: assay.StepModel, Model: call.Model.Model(), Reserve: most}
 	return run.Do(ctx, s, step, call, func(ctx context.Context, call role.Call) (llm.Response, assay.Usage, error) {
 		var stream func(llm.Delta)
@@ -91,8 +92,22 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 		defer cancel()
 		r, err := call.Model.Generate(limited, call.Request, stream)
 		err = slow(limited, call.Model.Model(), err)
-		return r, spent(r.Usage, err), err
+		return r, onceCounted(spent(r.Usage, err)), err
 	})
+}
+
+// attempt returns the cost of a further attempt of a call that may cost up to most: it is not
+// another call.
+func attempt(most assay.Usage) assay.Usage {
+	most.Calls = 0
+	return most
+}
+
+// onceCounted returns the usage of all attempts of a call, which count as one call. A call that was
+// refused before its first attempt counts as none.
+func onceCounted(u assay.Usage) assay.Usage {
+	u.Calls = min(u.Calls, 1)
+	return u
 }
 
 // spent returns the usage of a call. If the call failed, the usage comes from its error.
@@ -118,7 +133,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 		if err != nil {
 			usage = spent(usage, err)
 		}
-		usage.Calls = max(usage.Calls, 1)
+		usage.Calls = 1 // however many attempts were made
 		return j, usage, slow(limited, v.Model(), err)
 	})
 }

@@ -97,6 +97,7 @@ type state struct {
 	spanNamed bool     // the question names them
 	placed    bool     // the question names the only collection that is searched
 
+	searches      *searches    // of the run
 	first         *firstSearch // hits of the search for the question itself; nil: not recorded
 	untold        untold       // unresolved words of a follow-up
 	picked        string       // name of the chosen meaning, whose passages alone are read; empty: all are
@@ -104,9 +105,11 @@ type state struct {
 	versions      bool         // the parts are versions of one document
 
 	compares bool // the question compares things, each of which needs evidence
+	revises  bool // the planner may revise the plan after each hop
 	steps    bool // the question takes several steps; evidence for an earlier one need not contain the answer
 
-	advice []string // for the generator: shortcomings of the last draft
+	advice []string         // for the generator: shortcomings of the last draft
+	subs   []role.SubAnswer // for the generator: verified answers to the sub-questions
 }
 
 // writer names the model that was the generator when the run began, or "" for the local one.
@@ -131,6 +134,9 @@ func (e Env) withoutModel(name string) Env {
 
 func (e Env) withDefaults() Env {
 	e.Limits, e.Settings = e.Limits.withDefaults(), e.Settings.withDefaults()
+	if e.searches == nil {
+		e.searches = &searches{}
+	}
 	return e
 }
 

@@ -58,7 +58,7 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 	for _, n := range sub.Needs {
 		from := by(n)
 		spoken = put(spoken, slot(n), strings.TrimRight(from.asked, "?. "))
-		certain = certain && len(from.names) < 2 && from.asked == from.question
+		certain = certain && clear(from.names) && from.asked == from.question
 		if len(from.names) == 0 {
 			for i, f := range list {
 				list[i].text = put(f.text, slot(n), strings.TrimRight(from.question, "?. "))
@@ -80,12 +80,30 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 		slices.SortStableFunc(next, func(a, b filling) int { return cmp.Compare(b.score, a.score) })
 		list = next[:min(len(next), maxFills)]
 	}
-	if !certain {
-		for i := range list {
+	for i := range list {
+		if !certain || i > 0 {
 			list[i].asked = spoken
 		}
 	}
 	return list
+}
+
+// alsoLikely is the share of the likeliest name's score from which another name may be meant.
+const alsoLikely = 0.3
+
+// clear reports whether the first of the names is clearly the likeliest.
+func clear(names []candidate) bool {
+	return len(names) < 2 || names[1].score < alsoLikely*names[0].score
+}
+
+// inquiry returns a sub-question in the form of a question. The local planner describes an entity on
+// the way, as in "the founder of Brandvik Works", and readers answer questions.
+func inquiry(text string) string {
+	first, _, _ := strings.Cut(strings.ToLower(text), " ")
+	if slices.Contains([]string{"the", "a", "an"}, first) && !strings.HasSuffix(text, "?") {
+		return "What is " + strings.TrimRight(text, ". ") + "?"
+	}
+	return text
 }
 
 // put returns text with slot replaced, or text itself if the result would exceed maxQuery.

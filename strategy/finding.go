@@ -82,13 +82,18 @@ func (f *finding) cutShort() bool {
 	return spentBy(f.stop)
 }
 
-// look makes one search and grades all hits found so far. It returns the number of new hits.
+// look makes one search and grades all hits found so far, unless all are below the relevance floor;
+// then the querier names the next search. It returns the number of new hits.
 func (f *finding) look(ctx context.Context, s run.Scope, env Env, q assay.Query) (fresh int, err error) {
 	fresh, err = f.find(ctx, s, env, q)
 	if err != nil {
 		return fresh, err
 	}
-	return fresh, f.regrade(ctx, s, env)
+	if f.reachesFloor(env) {
+		return fresh, f.regrade(ctx, s, env)
+	}
+	f.pass(env)
+	return fresh, f.askQuerier(ctx, s, env)
 }
 
 // find makes one search without grading its hits; until regrade does, the search counts as

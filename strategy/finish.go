@@ -38,7 +38,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if e.writer() != "" && e.whole != "" {
 		question = e.whole // a model reads it and does not match its words
 	}
-	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
+	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice, SubAnswers: e.subs}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
 	if stopOf(err) != "" {
 		return e.unfinished(strategy, found, w, err), nil, nil

@@ -2,12 +2,63 @@ package strategy
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
 )
+
+// gradeOrPass grades the hits of a search that another one may follow. If no hit reaches the
+// relevance floor, the grade is Insufficient and no grader is asked, neither a model nor a local
+// one.
+func (f *finding) gradeOrPass(ctx context.Context, s run.Scope, e Env) error {
+	if f.reachesFloor(e) {
+		return f.regrade(ctx, s, e)
+	}
+	f.pass(e)
+	return nil
+}
+
+// reachesFloor reports whether the relevance of a hit reaches the floor. A value that is NaN does
+// not.
+func (f *finding) reachesFloor(e Env) bool {
+	return slices.ContainsFunc(f.hits, func(h assay.Hit) bool { return h.Scores.Relevance >= e.Limits.Floor })
+}
+
+// pass sets the grade of hits that are all below the relevance floor.
+func (f *finding) pass(e Env) {
+	f.grade = role.Grade{
+		Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{asked(e.Question).line(f.spoken())}, Reason: "nothing was found",
+	}
+	if len(f.hits) > 0 {
+		f.grade.Reason = f.belowFloor(e)
+	}
+	f.below, f.graded = true, len(f.searched)
+}
+
+// belowFloor returns the reason of a grade of hits that are all below the relevance floor.
+func (f *finding) belowFloor(e Env) string {
+	best := slices.MaxFunc(f.hits, byBestRelevance)
+	return fmt.Sprintf("the best relevance is %.2f, under the floor of %.2f", best.Scores.Relevance, e.Limits.Floor)
+}
+
+// askQuerier has the querier name the next search for hits that were not graded, since a grader
+// would have named it. It asks nothing if no further search can follow.
+func (f *finding) askQuerier(ctx context.Context, s run.Scope, e Env) error {
+	if e.Roles.Querier == nil || f.iterations >= e.Limits.Iterations {
+		return nil
+	}
+	var history trail
+	for _, made := range f.searched {
+		history = append(history, role.Asked{Query: made.Query, Brought: "nothing relevant"})
+	}
+	query, _, err := e.next(ctx, s, f.question, f, history, f.grade.Missing)
+	f.grade.Query = query
+	return err
+}
 
 // nearFloor is the share of the limit's odds from which hits are near the floor. Their text is
 // shown as the closest passage.
@@ -55,8 +106,7 @@ func (f *finding) holdToFloor(e Env) {
 		return
 	}
 	f.below = true
-	best := slices.MaxFunc(f.hits, byBestRelevance)
-	f.grade.Reason = fmt.Sprintf("the best relevance is %.2f, under the floor of %.2f", best.Scores.Relevance, e.Limits.Floor)
+	f.grade.Reason = f.belowFloor(e)
 	f.grade.Verdict = assay.Insufficient
 	if len(f.grade.Missing) == 0 {
 		f.grade.Missing = []string{asked(e.Question).line(f.spoken())}

@@ -43,3 +43,13 @@ func TestAboveFloor(t *testing.T) {
 		}
 	}
 }
+
+// TestGradeOrPass checks that hits below the floor are not graded.
+func TestGradeOrPass(t *testing.T) {
+	for relevance, want := range map[float64]bool{0.5: true, 0.49: false, math.NaN(): false} {
+		f := &finding{hits: []assay.Hit{{Scores: assay.Scores{Relevance: relevance}}}}
+		if got := f.reachesFloor(Env{Limits: Limits{Floor: 0.5}}); got != want {
+			t.Errorf("a hit with relevance %v reaches the floor: %v", relevance, got)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type hop struct {
 	names   []candidate // possible answers
 	needed  bool        // another hop needs it
 	beside  bool        // searched together with the question, by which relevance is measured
+	done    bool        // it was searched
 	fills   []filled
 }
 
@@ -33,51 +34,99 @@ type filled struct {
 //
 // A need that does not refer to an earlier sub-question is ignored. Sub-questions beyond
 // Limits.Parts are not searched, nor those at a depth beyond Settings.Multihop.Hops. The findings
-// are in the order of the plan.
+// are in the order of the plan. If the planner revises the plan, its new sub-questions come after
+// those that were searched before.
 //
 // If known is not nil, names contained in its hits are not searched for. If known is nil, each
 // sub-question is searched.
 func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *finding) ([]finding, error) {
-	hops, spelled := make([]hop, len(plan.SubQuestions)), spelledOut(plan)
-	plan.SubQuestions = slices.Clone(plan.SubQuestions)
-	for i, sub := range plan.SubQuestions {
-		sub.Needs = earlier(sub.Needs, i)
-		plan.SubQuestions[i].Needs = sub.Needs
-		hops[i] = hop{sub: sub, finding: finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}}
-		for _, n := range sub.Needs {
-			hops[n].needed = true
-			hops[n].finding.serves = append(hops[n].finding.serves, i)
+	t := trek{env: e, known: known}
+	t.add(plan.SubQuestions)
+	for k := range e.Settings.Multihop.Hops {
+		stage := t.ready()
+		if len(stage) == 0 {
+			break
 		}
-	}
-	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
-	stages := stages(plan)
-	for k, stage := range stages[:min(len(stages), e.Settings.Multihop.Hops)] {
-		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
-			h := &hops[stage[j]]
-			fillings := fillIn(h.sub, func(n int) answered { return hops[n].finding.answeredBy(hops[n].names) })
-			if known != nil {
-				if h.needed {
-					if found, err := h.know(ctx, s, e, *known, fillings[0]); found || err != nil {
-						return err
-					}
-				}
-				if known.wasTried(fillings[0].text, h.sub.Filter) { // without a known name it is the question again
-					h.finding.stop = assay.StopCircular
-					return nil
-				}
-				fillings = fillings[:min(len(fillings), knownFills)]
-			}
-			return h.ask(ctx, s, e, fillings)
+		s := s.Sub("stage", k)
+		err := s.Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
+			return t.follow(ctx, s, stage[j])
 		})
 		if err != nil {
 			return nil, err
 		}
+		for _, i := range stage {
+			t.hops[i].done = true
+		}
+		if e.revises && k+1 < e.Settings.Multihop.Hops {
+			if err := t.revise(ctx, s); err != nil {
+				return nil, err
+			}
+		}
 	}
-	found := make([]finding, len(hops))
-	for i, h := range hops {
+	found := make([]finding, len(t.hops))
+	for i, h := range t.hops {
 		found[i] = h.finding
 	}
 	return found, nil
+}
+
+// A trek is a plan while it is carried out.
+type trek struct {
+	env   Env
+	hops  []hop
+	known *finding // hits found before; nil: none are used
+}
+
+// add adds sub-questions to the plan.
+func (t *trek) add(subs []role.SubQuestion) {
+	from := len(t.hops)
+	var plan role.Plan
+	for i := range t.hops {
+		plan.SubQuestions = append(plan.SubQuestions, role.SubQuestion{Text: t.hops[i].finding.question})
+	}
+	plan.SubQuestions = append(plan.SubQuestions, subs...)
+	spelled := spelledOut(plan)
+	for i, sub := range plan.SubQuestions[from:] {
+		i += from
+		sub.Needs = earlier(sub.Needs, i)
+		t.hops = append(t.hops, hop{sub: sub, finding: finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}})
+		for _, n := range sub.Needs {
+			t.hops[n].needed = true
+			t.hops[n].finding.serves = append(t.hops[n].finding.serves, i)
+		}
+	}
+}
+
+// ready returns the indexes of the sub-questions that can be searched next: those that need no
+// others than searched ones.
+func (t *trek) ready() []int {
+	var ready []int
+	for i, h := range t.hops[:min(len(t.hops), t.env.Limits.Parts)] {
+		waits := slices.ContainsFunc(h.sub.Needs, func(n int) bool { return !t.hops[n].done })
+		if !h.done && !waits {
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+// follow searches for a sub-question with the names found for those that it needs.
+func (t *trek) follow(ctx context.Context, s run.Scope, i int) error {
+	h := &t.hops[i]
+	fillings := fillIn(h.sub, func(n int) answered { return t.hops[n].finding.answeredBy(t.hops[n].names) })
+	if t.known != nil {
+		if h.needed {
+			if found, err := h.know(ctx, s, t.env, *t.known, fillings[0]); found || err != nil {
+				return err
+			}
+		}
+		if t.known.wasTried(fillings[0].text, h.sub.Filter) { // without a known name it is the question again
+			h.finding.stop = assay.StopCircular
+			return nil
+		}
+		fillings = fillings[:min(len(fillings), knownFills)]
+	}
+	return h.ask(ctx, s, t.env, fillings)
 }
 
 // knownFills is the number of names that are tried in a sub-question if known hits are used.
@@ -111,10 +160,16 @@ func (h *hop) know(ctx context.Context, s run.Scope, env Env, known finding, x f
 }
 
 // ask searches for the sub-question with each of the possible names inserted, and grades the hits
-// of the best.
+// of the best, within the time of a sub-question. Hits that were not graded by then are graded
+// without a model.
 func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling) error {
+	outer := s
+	s, err := env.timed(ctx, s)
+	if err != nil {
+		return err
+	}
 	h.fills = make([]filled, len(fillings))
-	err := s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
+	err = s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
 		x := &h.fills[i]
 		x.filling = fillings[i]
 		x.finding = h.finding
@@ -140,7 +195,7 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	err = h.finding.regrade(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
 		h.finding.ends(stop, err)
-		err = nil
+		err = h.finding.gradeLate(ctx, outer.Sub("late", 0), env)
 	}
 	if h.finding.sufficient() {
 		h.finding.stop = assay.StopSufficient
@@ -154,11 +209,12 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 // itself is the index of the whole question among sub-questions.
 const itself = -1
 
-// bridge makes a second hop for a question that grammar does not split, by names in its best hits
-// that are not in the question. The hits are evidence for the question but do not count as an
-// answer to it. It returns nil if there are no new names.
+// bridge makes a second hop for a question that grammar does not split, by the answers that were
+// read in its hits although these are not sufficient. The hits are evidence for the question but do
+// not count as an answer to it. It returns nil if nothing was read that is not in the question.
 func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding, error) {
-	names := whole.leads(0)
+	asked := stemsOf("", whole.question)
+	names := slices.DeleteFunc(whole.names(), func(c candidate) bool { return within(asked, c.name) == 1 })
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -26,11 +26,24 @@ func films() *library {
 	)
 }
 
+// reading returns local roles whose grader reads these answers: to a question that contains a text.
+func reading(reads map[string][]string) strategy.Roles {
+	roles := localRoles()
+	roles.Grader = covering{reads: reads}
+	return roles
+}
+
+// filmAnswers are what a reader reads in films.
+var filmAnswers = map[string][]string{
+	"the director of Jump for Glory": {"Raoul Walsh"},
+	"the spouse of the mayor":        {"Jane Doe"},
+}
+
 // follow answers a question with Multihop, with the given plan if it is not nil, and returns the
 // searched queries by step path.
 func follow(t *testing.T, l *library, question string, plan *role.Plan, budget assay.Budget) (assay.Answer, map[string]string) {
 	t.Helper()
-	roles := localRoles()
+	roles := reading(filmAnswers)
 	if plan != nil {
 		roles.Planner = planner(func(string) (role.Plan, error) { return *plan, nil })
 	}
@@ -136,7 +149,8 @@ func TestAnotherName(t *testing.T) {
 		"Jump for Glory is a film directed by Alan Smithee, says one, and by Raoul Walsh, says another.",
 	)
 	l.relevance["doc2"] = 0.6
-	a, _ := follow(t, l, ofTheDirector, nil, assay.Budget{})
+	roles := reading(map[string][]string{"the director of Jump for Glory": {"Alan Smithee", "Raoul Walsh"}})
+	a := ask(t, strategy.Multihop, env(l, ofTheDirector, roles), assay.Budget{})
 	if !strings.Contains(a.Text, "Miriam Cooper") {
 		t.Errorf("%s: %s", a.Status, a.Text)
 	}
@@ -152,7 +166,9 @@ func TestHopsEndWithTheBudget(t *testing.T) {
 			if in.Question == ofTheDirector {
 				return partly(in)
 			}
-			return enough(in)
+			g, err := enough(in)
+			g.Answers = answersIn(in.Hits, "Raoul Walsh")
+			return g, err
 		})
 		e := env(l.library, ofTheDirector, roles)
 		e.Retriever = l
@@ -206,53 +222,9 @@ func TestHopsFail(t *testing.T) {
 // next one.
 func TestCorrectiveFillsIn(t *testing.T) {
 	l := films()
-	a := ask(t, strategy.Corrective, env(l, ofTheDirector, localRoles()), assay.Budget{})
+	a := ask(t, strategy.Corrective, env(l, ofTheDirector, reading(filmAnswers)), assay.Budget{})
 	if !slices.Contains(l.searches, "Who is the spouse of Raoul Walsh?") || !strings.Contains(a.Text, "Miriam Cooper") {
 		t.Errorf("searched %q; %s", l.searches, a.Text)
-	}
-}
-
-// TestAutoOfChains checks that Auto splits a question only if one search is insufficient, and
-// starts with the names in its hits.
-func TestAutoOfChains(t *testing.T) {
-	for verdict, want := range map[assay.GradeVerdict][]string{
-		assay.Sufficient: {ofTheDirector},
-		assay.Partly:     {ofTheDirector, "Who is the spouse of Raoul Walsh?"},
-	} {
-		l := films()
-		e := env(l, ofTheDirector, localRoles())
-		e.Roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-			g := role.Grade{Verdict: assay.Sufficient}
-			if in.Question == ofTheDirector {
-				g.Verdict = verdict
-			}
-			for _, h := range in.Hits {
-				g.Relevant = append(g.Relevant, h.Chunk.ID)
-			}
-			return g, nil
-		})
-		a := ask(t, strategy.Auto, e, assay.Budget{})
-		if !slices.Equal(l.searches, want) || verdict == assay.Partly && !strings.Contains(a.Text, "Miriam Cooper") || a.Status != assay.Answered {
-			t.Errorf("%s: searched %q; %s, %s: %s", verdict, l.searches, a.Strategy, a.Status, a.Text)
-		}
-	}
-}
-
-// TestAutoOutline checks that Auto uses the plan that the run began with without a step, and asks
-// the planner if there is none.
-func TestAutoOutline(t *testing.T) {
-	l, asked := films(), 0
-	e := env(l, ofTheDirector, localRoles())
-	e.Roles.Planner = planner(func(q string) (role.Plan, error) {
-		asked++
-		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: q}}}, nil
-	})
-	e.Outline = &role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: ofTheDirector}}}
-	for _, want := range []int{0, 1} {
-		if ask(t, strategy.Auto, e, assay.Budget{}); asked != want {
-			t.Errorf("outline %v: the planner was asked %d times, want %d", e.Outline, asked, want)
-		}
-		e.Outline = nil
 	}
 }
 
@@ -265,7 +237,7 @@ func TestBridgeDoesNotVouch(t *testing.T) {
 	roles := localRoles()
 	roles.Planner = planner(func(string) (role.Plan, error) { return plan, nil })
 	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-		g := role.Grade{Verdict: assay.Sufficient}
+		g := role.Grade{Verdict: assay.Sufficient, Answers: answersIn(in.Hits, "Raoul Walsh")}
 		if in.Question == "Does the ocean unlock it?" && len(in.Tried) < 2 && len(in.Hits) < 2 {
 			g.Verdict = assay.Partly
 		}

@@ -80,7 +80,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 	if d.query != "" {
 		_, err := f.findOn(ctx, s, env, d.query, &d.trail)
 		if err == nil {
-			err = f.regrade(ctx, s, env)
+			err = f.gradeOrPass(ctx, s, env)
 		}
 		if err != nil {
 			return false, err

@@ -15,16 +15,19 @@ var multihopSpec = Spec{
 	Source: "Press et al., \"Measuring and Narrowing the Compositionality Gap in Language Models\" (self-ask), 2022, " +
 		"for questions that follow from answers; Trivedi et al., \"MuSiQue\", 2022, for their form; that several " +
 		"names are tried is assay's",
-	Func:      Multihop,
-	Defaults:  "5 hops (multihop.hops), 3 names for each",
-	UsualCost: "a plan more than static, and one grade and one to three searches for each sub-question",
+	Func:     Multihop,
+	Defaults: "5 hops (multihop.hops), 3 names for each",
+	UsualCost: "a plan more than static, one grade and one to three searches for each sub-question, and a revision of " +
+		"the plan after each hop but the last",
 }
 
 // Multihop searches for the question itself and along a plan. An entity that the question describes
 // without naming it is searched for first, and its name is inserted in the next sub-question, as in
 // "Who is the spouse of #1?" after "the director of Jump for Glory". Sub-questions that do not need
-// each other are searched in parallel. If the plan has no parts and the one search is insufficient,
-// Multihop follows the names in its hits.
+// each other are searched in parallel. The answers of earlier hops are read by the grader, a model
+// or the reader. After each hop the planner may replace the remaining sub-questions if a result
+// contradicts the plan. If the plan has no parts and the one search is insufficient, Multihop
+// follows the answers that were read in its hits.
 func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "multihop"
@@ -36,6 +39,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return Result{}, err
 	}
 	env = env.inSteps(plan)
+	env.revises = true
 	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return Result{}, err

@@ -30,7 +30,7 @@ var chained = map[string]strategy.Func{"multihop": strategy.Multihop, "correctiv
 func TestNameOfWhatWasAsked(t *testing.T) {
 	for name, f := range chained {
 		l := offices()
-		roles := localRoles()
+		roles := reading(map[string][]string{"the leader of the platform team": {"Ewa Nowak"}, "the office in which Ewa Nowak works": {"Hamburg"}})
 		roles.Planner = plans(role.Chain,
 			role.SubQuestion{Text: "the leader of the platform team"}, role.SubQuestion{Text: "the office in which #1 works", Needs: []int{0}},
 			role.SubQuestion{Text: "Who manages #2?", Needs: []int{1}})
@@ -41,31 +41,6 @@ func TestNameOfWhatWasAsked(t *testing.T) {
 		}
 		if !slices.Contains(l.searches, "Who manages Hamburg?") {
 			t.Errorf("%s searched %q", name, l.searches)
-		}
-	}
-}
-
-// TestNameOfAnotherThing checks that a name in a passage that does not answer the question is not
-// followed, and that the gap has the question's own wording.
-func TestNameOfAnotherThing(t *testing.T) {
-	tests := []struct {
-		question string
-		not      []string // must not occur in queries or gaps
-	}{
-		{"Where was the founder of the vendor of Heron born?", []string{"Amara", "Skyline", "Lyon"}},
-		{"What is the salary of the chief operating officer?", []string{"of Hamburg", "of Utrecht", "of Malmö", "of Peter"}},
-	}
-	for name, f := range chained {
-		for _, tt := range tests {
-			l := offices()
-			a := ask(t, f, env(l, tt.question, localRoles()), assay.Budget{})
-			for _, not := range tt.not {
-				for _, said := range slices.Concat(l.searches, gapTexts(a.Missing)) {
-					if strings.Contains(said, not) {
-						t.Errorf("%s, %s: %q", name, tt.question, said)
-					}
-				}
-			}
 		}
 	}
 }
@@ -82,7 +57,9 @@ func TestMissingAsItWasAsked(t *testing.T) {
 			g.Missing = []string{in.Question}
 			return g, err
 		}
-		return enough(in)
+		g, err := enough(in)
+		g.Answers = answersIn(in.Hits, "Reiher Systems", "Kranich Systems")
+		return g, err
 	})
 	a := ask(t, strategy.Corrective, env(l, "When was the vendor of Heron founded?", roles), assay.Budget{})
 	if !slices.ContainsFunc(l.searches, func(q string) bool { return strings.Contains(q, "Kranich") }) {

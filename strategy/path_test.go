@@ -108,23 +108,6 @@ func TestPartsBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// TestSearchedOfBothStages checks that the first search of Auto is reported and counted, whatever
-// the plan.
-func TestSearchedOfBothStages(t *testing.T) {
-	l := newLibrary("alpha is first.", "beta is second.")
-	roles := localRoles()
-	roles.Planner = plans(role.Comparison, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta"})
-	roles.Grader, roles.Generator = grader(enough), generator(verbatim)
-	a := ask(t, strategy.Auto, env(l, "alpha or beta?", roles), assay.Budget{})
-	var got []string
-	for _, s := range a.Searched {
-		got = append(got, s.Query)
-	}
-	if want := []string{"alpha or beta?", "alpha", "beta"}; !slices.Equal(got, want) || a.Iterations != len(want) {
-		t.Errorf("searched %q in %d iterations, want %q", got, a.Iterations, want)
-	}
-}
-
 // TestRedriveKeepsWhatWasVerified checks that a redrive does not lose claims verified before.
 func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	l := newLibrary("alpha is first.", "beta is second.")

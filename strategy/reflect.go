@@ -32,7 +32,8 @@ var reflectSpec = Spec{
 // A question is answered only if the reflector returned COMPLETED with a coverage of at least
 // Settings.Reflect.Coverage, and the evidence for each part was graded sufficient. Points that the
 // reflector finds open are missing in the answer. A reflector that fails has not returned
-// COMPLETED. The answer's Review has the verdict, justification, coverage and history of queries.
+// COMPLETED. The answer's Review has the verdict, justification, coverage, threshold and history of
+// queries, answers and sources.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
@@ -84,11 +85,12 @@ func (r *reflection) review(env Env) *assay.Review {
 	}
 	if r.last.Status != "" {
 		coverage := r.last.Coverage
-		out.Coverage, out.Justification = &coverage, asked(env.Question).line(r.last.Justification)
+		threshold := env.Settings.Reflect.Coverage
+		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, asked(env.Question).line(r.last.Justification)
 		out.ByModel = env.byModel(role.ReflectorRole) && !r.last.StoodIn
 	}
 	for _, a := range r.trail {
-		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought})
+		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought, Sources: a.Sources})
 	}
 	return out
 }
@@ -157,7 +159,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
 			_, err := f.findOn(ctx, s, env, query, &trails[i])
 			if err == nil {
-				err = f.regrade(ctx, s, env)
+				err = f.gradeOrPass(ctx, s, env)
 			}
 			if stop := stopOf(err); stop != "" {
 				f.ends(stop, err)
@@ -186,7 +188,7 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 		return "", err
 	}
 	dry.after(fresh, f.brought)
-	return "", f.regrade(ctx, s, env)
+	return "", f.gradeOrPass(ctx, s, env)
 }
 
 // nearest returns the index of the finding whose question shares the most words with the query. It

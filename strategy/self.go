@@ -147,10 +147,15 @@ type sieve struct {
 }
 
 // sift searches and keeps the relevant hits, and those of the partly relevant ones that the grader
-// accepted. It returns the number of new hits.
+// accepted. If all hits are below the relevance floor, neither grader is asked and the querier names
+// the next search. It returns the number of new hits.
 func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
 	if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
 		return fresh, err
+	}
+	if !r.reachesFloor(env) {
+		r.pass(env)
+		return fresh, r.askQuerier(ctx, s, env)
 	}
 	if err = r.regrade(ctx, s, env); err != nil {
 		return fresh, err

@@ -14,7 +14,6 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -129,7 +128,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 	return found, err
 }
 
-// searchOne makes one search as one step.
+// searchOne makes one search as one step. A search of the run with the same query is not repeated.
 func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
 	q.Text = surface.Quiet(q.Text)
@@ -145,11 +144,7 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
-		meter := llm.NewMeter(left)
-		found, err := e.Retriever.Retrieve(llm.WithMeter(ctx, meter), e.Access, in.Query)
-		usage := meter.Spent()
-		usage.Searches = 1
-		return found, usage, err
+		return e.searches.once(ctx, in, left, e.Retriever)
 	})
 }
 
@@ -193,7 +188,9 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
-	if !e.steps || len(f.serves) == 0 {
+	if onTheWay := e.steps && len(f.serves) > 0; onTheWay {
+		in.Question = inquiry(f.question)
+	} else {
 		in.Held = e.Limits.Held
 		if e.steps && f.question != e.Question {
 			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is another search for the question

@@ -29,6 +29,9 @@ type library struct {
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted after they were found
 
+	hidden   string            // a document with this word is found only by a query with it
+	relevant map[string]string // a query with the word finds only documents with the other one
+
 	onSearch func() // called by each search; may be nil
 
 	mu       sync.Mutex
@@ -75,7 +78,7 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		shared := slices.ContainsFunc(words, func(w string) bool {
 			return len(w) > 3 && strings.Contains(strings.ToLower(d.Text), strings.Trim(w, "?."))
 		})
-		if !shared {
+		if !shared || l.hides(d.Text, words) {
 			continue
 		}
 		relevance, ok := l.relevance[d.URI]
@@ -88,6 +91,17 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		})
 	}
 	return found, nil
+}
+
+// hides reports whether a document is not found by a query with these words.
+func (l *library) hides(text string, words []string) bool {
+	asked := strings.Join(words, " ")
+	for word, other := range l.relevant {
+		if strings.HasPrefix(asked, "how heavy is") && strings.Contains(asked, word) && !strings.Contains(text, other) {
+			return true
+		}
+	}
+	return l.hidden != "" && strings.Contains(text, l.hidden) && !slices.Contains(words, l.hidden)
 }
 
 func (l *library) ACL(_ context.Context, id string) (assay.ACL, error) {
@@ -129,17 +143,41 @@ func (f generator) Generate(_ context.Context, _ role.Caller, in role.GenerateIn
 	return f(in)
 }
 func (f planner) Plan(_ context.Context, _ role.Caller, q string) (role.Plan, error) { return f(q) }
+func (f planner) Revise(context.Context, role.Caller, role.RevisionInput) (role.Revision, error) {
+	return role.Revision{Decision: role.Keep}, nil
+}
 func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
 	return f(claim, cited)
 }
 
 // covering grades only by the words that passages cover, since the passages of these tests have no
-// scores.
-type covering struct{ local.Grader }
+// scores. Its answers are scripted: reads has those to a question that contains a text.
+type covering struct {
+	local.Grader
+	reads map[string][]string
+}
 
 func (g covering) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
 	in.Held = 0
-	return g.Grader.Grade(ctx, c, in)
+	grade, err := g.Grader.Grade(ctx, c, in)
+	for asked, answers := range g.reads {
+		if strings.Contains(in.Question, asked) {
+			grade.Answers = answersIn(in.Hits, answers...)
+		}
+	}
+	return grade, err
+}
+
+// answersIn returns the texts as answers, as far as a hit contains them.
+func answersIn(hits []assay.Hit, texts ...string) []role.Extract {
+	var answers []role.Extract
+	for i, text := range texts {
+		at := slices.IndexFunc(hits, func(h assay.Hit) bool { return strings.Contains(h.Text, text) })
+		if at >= 0 {
+			answers = append(answers, role.Extract{Text: text, Chunk: hits[at].Chunk.ID, Score: 1 / float64(i+1)})
+		}
+	}
+	return answers
 }
 
 func localRoles() strategy.Roles {
@@ -492,15 +530,28 @@ func TestRepeatedSubQuestions(t *testing.T) {
 // TestTimeOfSubQuestion checks that the search for a sub-question ends after its own time, and that
 // its hits are then graded without a model and used for the answer.
 func TestTimeOfSubQuestion(t *testing.T) {
+	chain := plans(role.Chain, role.SubQuestion{Text: "open listeners"}, role.SubQuestion{Text: "What closes #1?", Needs: []int{0}})
+	single := plans(role.Single, role.SubQuestion{Text: "What does Shutdown do to open listeners?"})
 	for _, tt := range []struct {
+		strategy        strategy.Func
+		planner         planner
+		wholeInTime     bool // the search for the whole question is no sub-question's
 		seconds, grades int
 		stop            assay.Stop
-	}{{0, 0, assay.StopDeadline}, {60, 1, assay.StopSufficient}} { // 0: 12 s
+	}{
+		{strategy.Corrective, single, false, 0, 0, assay.StopDeadline}, {strategy.Corrective, single, false, 60, 1, assay.StopSufficient}, // 0: 12 s
+		{strategy.Adaptive, single, false, 0, 0, assay.StopDeadline}, {strategy.Adaptive, single, false, 60, 1, assay.StopSufficient},
+		{strategy.Adaptive, chain, true, 0, 0, assay.StopIterationLimit}, {strategy.Adaptive, chain, true, 60, 2, assay.StopIterationLimit},
+	} {
 		now := time.Unix(0, 0)
 		l := newLibrary(shutdown)
 		roles := localRoles()
+		roles.Planner, roles.Router = tt.planner, says(role.Complex)
 		grades := 0
 		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) { // its call takes 13 s
+			if whole := in.Question == "What does Shutdown do to open listeners?"; whole && tt.wholeInTime {
+				return partly(in)
+			}
 			if tt.seconds == 0 {
 				now = now.Add(12 * time.Second)
 				return role.Grade{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
@@ -516,7 +567,7 @@ func TestTimeOfSubQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := strategy.Corrective(t.Context(), r.Scope(), e)
+		a, err := tt.strategy(t.Context(), r.Scope(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,16 +39,16 @@ func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, query string
 		f.searched[i].Query = query
 	}
 	f.tries = append(f.tries, tryOf(query, f.filter))
-	var brought []string
+	var brought, from []string
 	for _, h := range f.hits {
 		if !known[h.Chunk.ID] && len(brought) < maxBrought {
-			brought = append(brought, telling(env.Question, h))
+			brought, from = append(brought, telling(env.Question, h)), more(from, h.URI)
 		}
 	}
 	if len(brought) == 0 {
 		brought = append(brought, "nothing new")
 	}
-	*t = append(*t, role.Asked{Query: query, Brought: strings.Join(brought, "\n")})
+	*t = append(*t, role.Asked{Query: query, Brought: strings.Join(brought, "\n"), Sources: from})
 	return fresh, nil
 }
 

@@ -24,11 +24,14 @@ type Generator struct {
 	Reader llm.Reader // nil: the sentence with most of the question's words is quoted
 }
 
-// Generate implements role.Generator. It returns an error only when ctx has ended.
+// Generate implements role.Generator. Sub-answers are joined without repetition, and the parts of
+// the question without one are answered after them. It returns an error only when ctx has ended.
 func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
-	draft := role.Draft{Statements: []role.Statement{}}
-	said := map[string]bool{}
+	draft, said := joined(in.SubAnswers)
 	for _, part := range in.Parts {
+		if slices.ContainsFunc(in.SubAnswers, func(sub role.SubAnswer) bool { return sub.Question == part.Question }) {
+			continue
+		}
 		quoted, err := g.answer(ctx, part, in.Evidence)
 		if err == nil {
 			err = g.decide(ctx, part.Question, in.Evidence, quoted)
@@ -55,6 +58,29 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 		draft.Shape = role.List
 	}
 	return draft, nil
+}
+
+// joined returns the draft that consists of sub-answers, in order, and the keys of its statements.
+// Repeated statements are left out. A draft has one table, so the rows of others are sentences.
+func joined(subs []role.SubAnswer) (role.Draft, map[string]bool) {
+	draft, said := role.Draft{Statements: []role.Statement{}}, map[string]bool{}
+	for _, sub := range subs {
+		if draft.Columns == nil {
+			draft.Columns = sub.Columns
+		}
+		for _, st := range sub.Statements {
+			key := strings.ToLower(oneLine(st.Text))
+			if said[key] {
+				continue
+			}
+			said[key] = true
+			if !slices.Equal(sub.Columns, draft.Columns) {
+				st.Cells = nil
+			}
+			draft.Statements = append(draft.Statements, st)
+		}
+	}
+	return draft, said
 }
 
 // A quotation is a statement in the words of its evidence.

@@ -32,6 +32,10 @@ func TestPlan(t *testing.T) {
 		{"Are Alpha and Beta both rivers?", role.Comparison, []string{"Is Alpha rivers?", "Is Beta rivers?"}},
 		{"Who is the spouse of the director of Jump for Glory?", role.Chain, []string{"the director of Jump for Glory", "Who is the spouse of #1?"}},
 		{"What is the population of the city where Ada Lovelace died?", role.Chain, []string{"the city where Ada Lovelace died", "What is the population of #1?"}},
+		{"What is the length of the river that flows through the birthplace of the founder of the maker of the Zephyr?", role.Chain, []string{
+			"the maker of the Zephyr", "the founder of #1", "the birthplace of #2", "the river that flows through #3", "What is the length of #4?",
+		}},
+		{"Who led the team that won the cup in the city where Ada Lovelace died?", role.Chain, []string{"the city where Ada Lovelace died", "the team that won the cup in #1", "Who led #2?"}},
 		{"", role.Single, []string{""}},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,7 @@ package local_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -810,5 +811,36 @@ func TestRefine(t *testing.T) {
 		if got := text[out.Parts[0][0].Start:out.Parts[0][0].End]; got != "They ripen late. The port is 80. It is open." {
 			t.Errorf("%s: %q is left", name, got)
 		}
+	}
+}
+
+// TestGenerateJoinsSubAnswers checks that sub-answers are joined without repetition and with one
+// table, and that a part without a sub-answer is answered after them.
+func TestGenerateJoinsSubAnswers(t *testing.T) {
+	say := func(text string, cells ...string) role.Statement {
+		return role.Statement{Text: text, Evidence: []int{1}, Cells: cells}
+	}
+	h := assay.Hit{Chunk: assay.Chunk{ID: "c", Kind: assay.ChunkProse}, Text: "The gamma weighs 7 kg.", Scores: assay.Scores{Relevance: 0.9}}
+	part := func(question string) role.Part {
+		return role.Part{Question: question, Evidence: []int{1}, Terms: []assay.Term{{Text: "gamma", Stem: "gamma", Weight: 1}}}
+	}
+	d, err := local.Generator{}.Generate(t.Context(), nil, role.GenerateInput{
+		Question: "Which is heaviest?", Evidence: []assay.Evidence{{Number: 1, Hit: h}}, Parts: []role.Part{part("alpha?"), part("gamma weighs?")},
+		SubAnswers: []role.SubAnswer{
+			{Question: "alpha?", Statements: []role.Statement{say("The alpha weighs 3 kg."), say("It is old.")}},
+			{Question: "beta?", Columns: []string{"Name", "Weight"}, Statements: []role.Statement{say("the  ALPHA weighs 3 kg."), say("beta | 5 kg", "beta", "5 kg")}},
+			{Question: "delta?", Columns: []string{"Name", "Colour"}, Statements: []role.Statement{say("delta | red", "delta", "red")}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, st := range d.Statements {
+		got = append(got, fmt.Sprintf("%s %q", st.Text, st.Cells))
+	}
+	want := []string{`The alpha weighs 3 kg. []`, `It is old. []`, `beta | 5 kg ["beta" "5 kg"]`, `delta | red []`, `The gamma weighs 7 kg. []`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
 	}
 }

@@ -29,10 +29,38 @@ func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.P
 	if parts := comparands(question); len(parts) > 1 {
 		return planOf(role.Comparison, parts), nil
 	}
-	if inner, outer := described(question); inner != "" {
-		return role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{{Text: inner}, {Text: outer, Needs: []int{0}}}}, nil
+	if chain := chained(question); len(chain) > 1 {
+		return role.Plan{Shape: role.Chain, SubQuestions: chain}, nil
 	}
 	return planOf(role.Single, []string{question}), nil
+}
+
+// Revise implements role.Planner. It keeps every plan, because grammar does not tell whether a
+// result contradicts one. It returns an error only when ctx has ended.
+func (Planner) Revise(ctx context.Context, _ role.Caller, _ role.RevisionInput) (role.Revision, error) {
+	return role.Revision{Decision: role.Keep, Reason: "the local planner keeps its plans"}, ctx.Err()
+}
+
+// maxChain is the number of sub-questions of a chain.
+const maxChain = 6
+
+// chained splits a question at its nested descriptions, the innermost first. Each sub-question has a
+// slot for the answer to the one before it. The result is the question alone if there is none.
+func chained(question string) []role.SubQuestion {
+	var outer []string
+	for len(outer) < maxChain-1 {
+		inner, around := described(question)
+		if inner == "" {
+			break
+		}
+		question, outer = inner, append(outer, around)
+	}
+	chain := []role.SubQuestion{{Text: question}}
+	for _, text := range slices.Backward(outer) {
+		n := len(chain)
+		chain = append(chain, role.SubQuestion{Text: strings.ReplaceAll(text, "#1", fmt.Sprintf("#%d", n)), Needs: []int{n - 1}})
+	}
+	return chain
 }
 
 func planOf(shape role.PlanShape, texts []string) role.Plan {
@@ -162,7 +190,7 @@ func bare(s string) string {
 
 // description matches a description at the end of a question that stands for a thing: "the
 // city where X died", "the director of X".
-var description = lazyregexp.New(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
+var description = lazyregexp.New(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|through|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
 
 // described splits a question into the description at its end and the question about the thing
 // described, "#1". Both are empty if there is no description.

@@ -307,7 +307,7 @@ func (d *Domain) part(name string) string {
 			b.WriteString(title + "\n- " + strings.Join(items, "\n- ") + "\n")
 		}
 	}
-	searches := []string{role.ActorRole, agentPrompt, actorPlanPrompt, actorCritiquePrompt, role.PlannerRole, role.RewriterRole, role.GraderRole, role.QuerierRole, role.ScorerRole, refinerPrompt, role.RetrievalGraderRole, role.AnalystRole, role.GeneratorRole}
+	searches := []string{role.ActorRole, agentPrompt, actorPlanPrompt, actorCritiquePrompt, role.PlannerRole, role.RewriterRole, role.GraderRole, role.QuerierRole, role.ScorerRole, refinerPrompt, reviserPrompt, role.RetrievalGraderRole, role.AnalystRole, role.GeneratorRole}
 	if slices.Contains(searches, name) {
 		items := make([]string, len(d.terms))
 		for i, t := range d.terms {

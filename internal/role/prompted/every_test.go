@@ -290,8 +290,8 @@ func TestPromptsHoldNoID(t *testing.T) {
 
 func TestTemplatesHaveVersions(t *testing.T) {
 	files, err := filepath.Glob("prompts/*.tmpl")
-	if err != nil || len(files) != len(prompted.Roles())+5 {
-		t.Fatalf("%d templates, %v; want one for each role, three more for the actor, a second one for the scorer, and one for all", len(files), err)
+	if err != nil || len(files) != len(prompted.Roles())+6 {
+		t.Fatalf("%d templates, %v; want one for each role, three more for the actor, a second one for the scorer and the planner, and one for all", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

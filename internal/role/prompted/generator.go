@@ -68,7 +68,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 			given = numbersOf(shown)
 			shown = slices.Clone(shown)
 			slices.SortStableFunc(shown, func(a, b passage) int { return cmp.Compare(order[a.number], order[b.number]) })
-			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked, "Rejected": rejectedOf(in), "Advice": adviceOf(in)}
+			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked, "Rejected": rejectedOf(in), "Advice": adviceOf(in), "SubAnswers": subAnswersOf(in)}
 		}),
 		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
 		salvage: func(r *draftReply) ([]string, bool) {
@@ -147,6 +147,22 @@ func partsOf(in role.GenerateInput) string {
 		lines[i] = line(p.Question)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// maxSubAnswer is the number of bytes shown of a sub-answer.
+const maxSubAnswer = 1500
+
+// subAnswersOf returns the sub-questions with their answers and the passages that these cite.
+func subAnswersOf(in role.GenerateInput) []string {
+	var list []string
+	for _, sub := range in.SubAnswers {
+		var answer []string
+		for _, st := range sub.Statements {
+			answer = append(answer, fmt.Sprintf("%s (passages %s)", line(st.Text), strings.Trim(strings.ReplaceAll(fmt.Sprint(st.Evidence), " ", ", "), "[]")))
+		}
+		list = append(list, "Question: "+line(sub.Question)+"\nAnswer: "+shorten(strings.Join(answer, " "), maxSubAnswer))
+	}
+	return list
 }
 
 // maxRejected is the number of rejected statements that a prompt shows.

@@ -159,3 +159,19 @@ func TestSections(t *testing.T) {
 		t.Errorf("system:\n%s", s)
 	}
 }
+
+// TestGenerateFromSubAnswers checks that the model sees the answers to the sub-questions with the
+// passages that they cite.
+func TestGenerateFromSubAnswers(t *testing.T) {
+	in := role.GenerateInput{Question: reading.Question, Evidence: reading.Evidence, SubAnswers: []role.SubAnswer{
+		{Question: "How long is the notice?", Statements: []role.Statement{{Text: "It is three months.", Evidence: []int{1, 2}}, {Text: "It is given in writing.", Evidence: []int{1}}}},
+	}}
+	c := replies(t, `{"statements":[]}`)
+	if _, err := (prompted.Generator{Config: config()}).Generate(t.Context(), c, in); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Question: How long is the notice?\nAnswer: It is three months. (passages 1, 2) It is given in writing. (passages 1)"
+	if shown := c.last(0); !strings.Contains(shown, want) || !strings.Contains(shown, "<sub_answer") {
+		t.Errorf("the prompt lacks %q:\n%s", want, shown)
+	}
+}

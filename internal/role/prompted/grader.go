@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -16,7 +17,7 @@ type Grader struct {
 
 	// Local grades if the provider fails, if no reply is usable and if there are no hits. It also
 	// estimates the probability that the hits contain the answer, since the model's verdict alone
-	// is not enough to answer. nil means the cautious output and no probability.
+	// is not enough to answer, and reads answers if the model gives none. nil means the cautious output and no probability.
 	Local role.Grader
 }
 
@@ -26,7 +27,13 @@ type gradeReply struct {
 	Relevant []int              `json:"relevant_chunks"`
 	Missing  []string           `json:"missing,omitempty"`
 	Verdict  assay.GradeVerdict `json:"verdict"`
+	Answers  []answerReply      `json:"answers,omitempty"`
 	Query    string             `json:"reformulated_query,omitempty"`
+}
+
+type answerReply struct {
+	Text    string `json:"text"`
+	Passage int    `json:"passage"`
 }
 
 var gradeOutput = outputOf[gradeReply]("grade")
@@ -82,7 +89,9 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			return role.Grade{}, err
 		}
 		if err == nil {
-			grade.Held, grade.Answers = held.Held, held.Answers
+			if grade.Held = held.Held; len(grade.Answers) == 0 {
+				grade.Answers = held.Answers
+			}
 		}
 	}
 	return grade, nil
@@ -96,6 +105,27 @@ func (g Grader) nothing(ctx context.Context, c role.Caller, in role.GradeInput) 
 	return role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question}, Reason: "nothing was found"}, nil
 }
 
+// maxAnswers is the number of answers of a grade.
+const maxAnswers = 3
+
+// answersIn returns the answers whose words are in the passages that they name, the likeliest first.
+// The others are dropped.
+func answersIn(replies []answerReply, hits []assay.Hit) []role.Extract {
+	var answers []role.Extract
+	for _, r := range replies {
+		if r.Passage < 1 || r.Passage > len(hits) || len(answers) == maxAnswers {
+			continue
+		}
+		h := hits[r.Passage-1]
+		start, end, ok := ground.Find(h.Text, r.Text)
+		if !ok || start == end {
+			continue
+		}
+		answers = append(answers, role.Extract{Text: line(h.Text[start:end]), Chunk: h.Chunk.ID, Score: 1 / float64(len(answers)+1)})
+	}
+	return answers
+}
+
 // gradeOf converts a reply to the grade. If the verdict is sufficient and something is missing, the
 // grade is Partly.
 func gradeOf(r gradeReply, outcome role.Outcome, in role.GradeInput) role.Grade {
@@ -107,6 +137,7 @@ func gradeOf(r gradeReply, outcome role.Outcome, in role.GradeInput) role.Grade 
 			g.Relevant = append(g.Relevant, id)
 		}
 	}
+	g.Answers = answersIn(r.Answers, in.Hits)
 	if g.Verdict == assay.Sufficient && len(g.Missing) > 0 {
 		g.Verdict = assay.Partly
 	}

@@ -303,3 +303,28 @@ func TestStandInFails(t *testing.T) {
 		t.Errorf("error %v, want ErrDeadline", err)
 	}
 }
+
+// TestGradeAnswers checks that answers are kept in the words of the passage that they name, and that
+// the local grader reads them if the model gives none.
+func TestGradeAnswers(t *testing.T) {
+	const reply = `{"reason":"","relevant_chunks":[1],"missing":[],"verdict":"sufficient","reformulated_query":"","answers":[%s]}`
+	for name, tt := range map[string]struct {
+		answers string
+		want    []role.Extract
+	}{
+		"in the passage":    {`{"text":"three  months","passage":1},{"text":"Bananas","passage":2}`, []role.Extract{{Text: "three months", Chunk: "chunk-1", Score: 1}, {Text: "Bananas", Chunk: "chunk-2", Score: 0.5}}},
+		"in another":        {`{"text":"three months","passage":2}`, nil},
+		"of no passage":     {`{"text":"three months","passage":9},{"text":"three months","passage":0}`, nil},
+		"invented":          {`{"text":"four months","passage":1}`, nil},
+		"empty":             {`{"text":"","passage":1}`, nil},
+		"more than allowed": {strings.Repeat(`{"text":"three","passage":1},`, 4) + `{"text":"months","passage":1}`, []role.Extract{{Text: "three", Chunk: "chunk-1", Score: 1}, {Text: "three", Chunk: "chunk-1", Score: 0.5}, {Text: "three", Chunk: "chunk-1", Score: 1. / 3}}},
+	} {
+		g, err := prompted.Grader{Config: config()}.Grade(t.Context(), replies(t, fmt.Sprintf(reply, tt.answers)), gradeInput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, g.Answers); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -81,10 +81,11 @@ func (p prompt) render(in any) string {
 
 // Prompt returns the ID of a role's prompt: its name and a hash of the template and of the domain's
 // part. The name is "agent" for an actor with the style role.AllInOne, "actor_plan" and
-// "actor_critique" for an actor's plan and self-critique, and "refiner" for a scorer that refines
-// hits. Prompt returns "" for a name that is not a role of this package.
+// "actor_critique" for an actor's plan and self-critique, "refiner" for a scorer that refines
+// hits, and "reviser" for a planner that revises a plan. Prompt returns "" for a name that is not
+// a role of this package.
 func (c Config) Prompt(name string) string {
-	further := []string{agentPrompt, actorPlanPrompt, actorCritiquePrompt, refinerPrompt}
+	further := []string{agentPrompt, actorPlanPrompt, actorCritiquePrompt, refinerPrompt, reviserPrompt}
 	if !slices.Contains(Roles(), name) && !slices.Contains(further, name) {
 		return ""
 	}

@@ -69,18 +69,19 @@ func plain(s *jsonschema.Schema, strict bool) {
 // enums returns the schemas of the enumerated types.
 func enums() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[assay.GradeVerdict](): enum(assay.Sufficient, assay.Partly, assay.Insufficient),
-		reflect.TypeFor[assay.Verdict]():      enum(assay.Supported, assay.Contradicted, assay.Unsupported),
-		reflect.TypeFor[role.PlanShape]():     enum(role.Single, role.Conjunction, role.Comparison, role.Chain),
-		reflect.TypeFor[role.AnswerShape]():   enum(role.Prose, role.List, role.Table),
-		reflect.TypeFor[operator]():           enum(operators...),
-		reflect.TypeFor[role.Complexity]():    enum(role.Simple, role.Moderate, role.Complex),
-		reflect.TypeFor[role.Relevance]():     enum(role.Relevant, role.PartlyRelevant, role.NotRelevant),
-		reflect.TypeFor[role.Support]():       enum(role.FullySupported, role.PartlySupported, role.NotSupported),
-		reflect.TypeFor[role.JudgeVerdict]():  enum(role.Accept, role.Revise),
-		reflect.TypeFor[role.Rating]():        enum(role.Good, role.Fair, role.Poor),
-		reflect.TypeFor[role.Flaw]():          enum(role.FlawUnsupported, role.FlawContradicted, role.FlawOffTopic, role.FlawMissing, role.FlawUnclear),
-		reflect.TypeFor[role.Relation]():      enum(role.Agree, role.Differ, role.Conflict, role.Silent),
+		reflect.TypeFor[assay.GradeVerdict]():    enum(assay.Sufficient, assay.Partly, assay.Insufficient),
+		reflect.TypeFor[assay.Verdict]():         enum(assay.Supported, assay.Contradicted, assay.Unsupported),
+		reflect.TypeFor[role.RevisionDecision](): enum(role.Keep, role.Replace),
+		reflect.TypeFor[role.PlanShape]():        enum(role.Single, role.Conjunction, role.Comparison, role.Chain),
+		reflect.TypeFor[role.AnswerShape]():      enum(role.Prose, role.List, role.Table),
+		reflect.TypeFor[operator]():              enum(operators...),
+		reflect.TypeFor[role.Complexity]():       enum(role.Simple, role.Moderate, role.Complex),
+		reflect.TypeFor[role.Relevance]():        enum(role.Relevant, role.PartlyRelevant, role.NotRelevant),
+		reflect.TypeFor[role.Support]():          enum(role.FullySupported, role.PartlySupported, role.NotSupported),
+		reflect.TypeFor[role.JudgeVerdict]():     enum(role.Accept, role.Revise),
+		reflect.TypeFor[role.Rating]():           enum(role.Good, role.Fair, role.Poor),
+		reflect.TypeFor[role.Flaw]():             enum(role.FlawUnsupported, role.FlawContradicted, role.FlawOffTopic, role.FlawMissing, role.FlawUnclear),
+		reflect.TypeFor[role.Relation]():         enum(role.Agree, role.Differ, role.Conflict, role.Silent),
 
 		reflect.TypeFor[role.ReflectionStatus](): enum(role.CompletedStatus, role.IncompleteStatus),
 	}

@@ -1,0 +1,147 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// revise asks the planner whether the remaining sub-questions still fit what was found, once after
+// each hop, and replaces them if they do not. Without remaining sub-questions, or if the run was cut
+// short, it asks nothing. A revision that the budget refuses, that failed or that cannot be used
+// keeps the plan.
+func (t *trek) revise(ctx context.Context, s run.Scope) error {
+	in := t.revisable()
+	cut := slices.ContainsFunc(t.hops, func(h hop) bool { return h.finding.cutShort() })
+	if len(in.Done) == 0 || len(in.Remaining) == 0 || cut {
+		return nil
+	}
+	said := &t.hops[0].finding.notes
+	out, err := hand(ctx, s, t.env, job[role.RevisionInput, role.Revision]{
+		role:     role.PlannerRole,
+		do:       t.env.revision,
+		outcome:  func(r *role.Revision) *role.Outcome { return &r.Outcome },
+		cautious: role.Revision{Decision: role.Keep},
+	}, in, said)
+	if stop := stopOf(err); stop != "" {
+		said.say(assay.NoteLimit, fmt.Sprintf("planner: the run had no room to revise the plan (%s)", stop))
+		return nil
+	}
+	if err != nil || out.Decision != role.Replace {
+		return err
+	}
+	said.say(assay.NoteRole, remark("planner: the plan was revised: "+out.Reason))
+	t.replace(out.SubQuestions)
+	return nil
+}
+
+// revision asks the planner. A replacement that cannot be searched is a failure, and keeps the plan.
+func (e Env) revision(ctx context.Context, c role.Caller, in role.RevisionInput) (role.Revision, error) {
+	out, err := e.Roles.Planner.Revise(ctx, c, in)
+	if err != nil || out.Decision != role.Replace {
+		return out, err
+	}
+	if problem := unplanned(role.Plan{SubQuestions: out.SubQuestions}); problem != "" && out.Failure == "" {
+		out.Failure = "its revision cannot be searched: " + problem
+	}
+	if out.Failure != "" {
+		out.Decision, out.SubQuestions = role.Keep, nil
+	}
+	for i := range out.SubQuestions {
+		out.SubQuestions[i].Text = visible.Line(out.SubQuestions[i].Text)
+	}
+	return out, nil
+}
+
+// revisable returns the plan in the form in which the planner revises it, with the sub-questions
+// that were searched before the others.
+func (t *trek) revisable() role.RevisionInput {
+	in := role.RevisionInput{Question: t.env.Question, Done: []role.HopResult{}, Remaining: []role.SubQuestion{}}
+	at := t.order()
+	for i, h := range t.hops {
+		if h.done {
+			in.Done = append(in.Done, h.result(t.env.Question))
+			continue
+		}
+		if i < t.env.Limits.Parts {
+			in.Remaining = append(in.Remaining, moved(h.sub, at))
+		}
+	}
+	return in
+}
+
+// order returns the index of each sub-question when those that were searched come first.
+func (t *trek) order() []int {
+	at, n := make([]int, len(t.hops)), 0
+	for _, done := range []bool{true, false} {
+		for i, h := range t.hops {
+			if h.done == done {
+				at[i] = n
+				n++
+			}
+		}
+	}
+	return at
+}
+
+// moved returns a sub-question whose needs and slots refer to the new indexes.
+func moved(sub role.SubQuestion, at []int) role.SubQuestion {
+	needs := make([]int, len(sub.Needs))
+	for i, n := range sub.Needs {
+		needs[i] = at[n]
+		sub.Text = put(sub.Text, slot(n), marked(at[n]))
+	}
+	for _, n := range needs {
+		sub.Text = put(sub.Text, marked(n), slot(n))
+	}
+	sub.Needs = needs
+	return sub
+}
+
+// marked returns a slot in a form that no sub-question has, so that slots can be renumbered one
+// after the other.
+func marked(n int) string { return fmt.Sprintf("\x00%d\x00", n) }
+
+// result returns what was found for a sub-question that was searched.
+func (h *hop) result(question string) role.HopResult {
+	r := role.HopResult{Question: h.finding.question, Answers: []string{}, Verdict: h.finding.grade.Verdict, Found: []string{}}
+	for _, c := range h.finding.names() {
+		r.Answers = append(r.Answers, c.name)
+	}
+	for _, hit := range h.finding.hits[:min(maxBrought, len(h.finding.hits))] {
+		r.Found = append(r.Found, telling(question, hit))
+	}
+	return r
+}
+
+// replace puts sub-questions in the place of those that were not searched. A sub-question that was
+// searched and is not needed any more remains a step to the last one.
+func (t *trek) replace(subs []role.SubQuestion) {
+	at := t.order()
+	left := slices.DeleteFunc(slices.Clone(t.hops), func(h hop) bool { return !h.done })
+	for i := range left {
+		var serves []int
+		for _, j := range left[i].finding.serves {
+			if t.hops[j].done {
+				serves = append(serves, at[j])
+			}
+		}
+		left[i].finding.serves = serves
+	}
+	t.hops = left
+	t.add(subs)
+	for i := range left {
+		h := &t.hops[i]
+		if h.needed && len(h.names) == 0 {
+			h.names = h.finding.names()
+		}
+		if len(h.finding.serves) == 0 {
+			h.finding.serves = []int{len(t.hops) - 1}
+		}
+	}
+}
