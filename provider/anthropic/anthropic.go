@@ -13,7 +13,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -67,11 +66,9 @@ type Provider struct {
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "anthropic")
 	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("x-api-key", "")
+		Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, Headers: c.Headers, HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client(wire.Service{Name: "anthropic", URL: DefaultURL, Header: "x-api-key", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +77,7 @@ func New(c Config) (*Provider, error) {
 		r.Header.Set("anthropic-version", apiVersion)
 		credentials(r)
 	}
-	client.Explain = explain
-	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
+	return &Provider{client: client, name: client.Name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
 }
 
 // Model returns the model with the given name, which Anthropic calls an ID, for example

@@ -10,7 +10,6 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -66,16 +65,13 @@ type Provider struct {
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "gemini")
 	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("x-goog-api-key", "")
+		Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, Headers: c.Headers, HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client(wire.Service{Name: "gemini", URL: DefaultURL, Header: "x-goog-api-key", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
-	client.Explain = explain
-	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
+	return &Provider{client: client, name: client.Name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
 }
 
 // of returns a client whose errors name a model, and the model's URL.

@@ -1,4 +1,4 @@
-package results
+package websearch
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 func TestClean(t *testing.T) {
 	tests := []struct {
 		name string
-		raw  []Raw
+		raw  []Result
 		want []string // addresses
 		fail bool
 	}{
 		{"none", nil, nil, false},
-		{"one without an address", []Raw{{Title: "No address"}, {URL: "https://example.org/a#b"}, {URL: " "}}, []string{"https://example.org/a"}, false},
-		{"none has one", []Raw{{Title: "No address"}, {Text: "Nor this"}}, nil, true},
-		{"others than the web's", []Raw{{URL: "javascript:alert(1)"}, {URL: "file:///etc/passwd"}, {URL: "https://user@example.org"}, {URL: "http://example.org"}}, []string{"http://example.org"}, false},
-		{"twice", []Raw{{URL: "https://example.org/a"}, {URL: "https://example.org/a#c"}}, []string{"https://example.org/a"}, false},
+		{"one without an address", []Result{{Title: "No address"}, {URL: "https://example.org/a#b"}, {URL: " "}}, []string{"https://example.org/a"}, false},
+		{"none has one", []Result{{Title: "No address"}, {Text: "Nor this"}}, nil, true},
+		{"others than the web's", []Result{{URL: "javascript:alert(1)"}, {URL: "file:///etc/passwd"}, {URL: "https://user@example.org"}, {URL: "http://example.org"}}, []string{"http://example.org"}, false},
+		{"twice", []Result{{URL: "https://example.org/a"}, {URL: "https://example.org/a#c"}}, []string{"https://example.org/a"}, false},
 	}
 	for _, test := range tests {
-		got, err := Clean(&wire.Client{}, test.raw, 5)
+		got, err := clean(&wire.Client{}, test.raw, 5)
 		if failed := (*llm.Error)(nil); test.fail != (errors.As(err, &failed) && failed.Kind == llm.BadReply) || len(got) != len(test.want) {
 			t.Errorf("%s: %v, %v", test.name, got, err)
 			continue
