@@ -91,15 +91,17 @@ func (p *Provider) Model(name string) llm.Model {
 // maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
-// Models returns the names of the service's models, in its order, newest first.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var names []string
+// List returns the service's models, in its order, newest first.
+func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
+	var models []llm.Listed
 	after := ""
 	for range maxPages {
 		var page struct {
 			Data []struct {
 				ID        string `json:"id"`
 				Lifecycle string `json:"lifecycle"`
+				Input     int    `json:"max_input_tokens"`
+				Output    int    `json:"max_tokens"`
 			} `json:"data"`
 			HasMore bool   `json:"has_more"`
 			LastID  string `json:"last_id"`
@@ -109,7 +111,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		for _, m := range page.Data {
 			if m.Lifecycle != "retired" { // retired models remain in the catalogue
-				names = append(names, m.ID)
+				models = append(models, llm.Listed{Name: m.ID, Facts: llm.Facts{Window: max(0, m.Input), MaxOutput: max(0, m.Output)}})
 			}
 		}
 		if !page.HasMore || page.LastID == "" {
@@ -117,7 +119,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		after = "&after_id=" + url.QueryEscape(page.LastID)
 	}
-	return names, nil
+	return models, nil
 }
 
 // A model is one model of a service.

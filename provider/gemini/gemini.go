@@ -92,15 +92,18 @@ func (p *Provider) Model(name string) llm.Model {
 // maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
-// Models returns the names of the models that generate text, in the API's order.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var names []string
+// List returns the models that generate text, in the API's order. The window of a model is its
+// limit on input, since Google limits input and output apart.
+func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
+	var models []llm.Listed
 	token := ""
 	for range maxPages {
 		var page struct {
 			Models []struct {
 				Name    string   `json:"name"`
 				Methods []string `json:"supportedGenerationMethods"`
+				Input   int      `json:"inputTokenLimit"`
+				Output  int      `json:"outputTokenLimit"`
 			} `json:"models"`
 			Next string `json:"nextPageToken"`
 		}
@@ -109,7 +112,8 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		for _, m := range page.Models {
 			if slices.Contains(m.Methods, "generateContent") {
-				names = append(names, strings.TrimPrefix(m.Name, "models/"))
+				facts := llm.Facts{Window: max(0, m.Input), MaxOutput: max(0, m.Output)}
+				models = append(models, llm.Listed{Name: strings.TrimPrefix(m.Name, "models/"), Facts: facts})
 			}
 		}
 		if page.Next == "" {
@@ -117,7 +121,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		token = "&pageToken=" + url.QueryEscape(page.Next)
 	}
-	return names, nil
+	return models, nil
 }
 
 // A model is one model of the API.
