@@ -59,9 +59,9 @@ func TestLlamaModel(t *testing.T) {
 }
 
 func testModels(t *testing.T, p *openai.Provider) {
-	names, err := p.Models(t.Context())
-	if err != nil || !slices.Contains(names, "tiny") {
-		t.Errorf("Models() = %q, %v; want tiny among them", names, err)
+	models, err := p.List(t.Context())
+	if err != nil || !slices.ContainsFunc(models, func(m llm.Listed) bool { return m.Name == "tiny" }) {
+		t.Errorf("List() = %+v, %v; want tiny among them", models, err)
 	}
 }
 

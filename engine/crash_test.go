@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/ramdisk"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -57,6 +58,7 @@ const childEnv = "ASSAY_TEST_CHILD"
 
 // TestMain runs the child if a test started this process in order to kill it.
 func TestMain(m *testing.M) {
+	ramdisk.Use()
 	if spec := os.Getenv(childEnv); spec != "" {
 		if err := runChild(spec); err != nil {
 			fmt.Fprintln(os.Stderr, err)

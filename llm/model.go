@@ -178,6 +178,12 @@ func (f Facts) CostCached(u assay.Usage, cached int) int64 {
 // A Described is a Model or another service with known Facts.
 type Described interface{ Facts() Facts }
 
+// A Listed is a model that a server lists.
+type Listed struct {
+	Name  string
+	Facts Facts // only Window and MaxOutput, as far as the server reports them
+}
+
 // FactsOf returns the Facts of a service, or zero Facts if it is no [Described].
 func FactsOf(service any) Facts {
 	if d, ok := service.(Described); ok {

@@ -299,6 +299,10 @@ func TestOverlap(t *testing.T) {
 
 // TestSplitLinear splits long runs of one unit. It passes if it terminates in time.
 func TestSplitLinear(t *testing.T) {
+	size := 1 << 18
+	if testing.Short() {
+		size = 1 << 16
+	}
 	for name, units := range map[string][]string{
 		"a.txt": {"a", "a ", "a. ", "語", "a\n", "a.\n\n", "1. a\n", "!"},
 		"a.md":  {"# a\n", "# a\n\nb\n\n", "- a\n", "```\na\n```\n", "> a\n\n"},
@@ -306,7 +310,7 @@ func TestSplitLinear(t *testing.T) {
 		"a.c":   {"a();\n", "a();\n\n", "a(); "},
 	} {
 		for _, u := range units {
-			doc := mustParse(t, name, strings.Repeat(u, 1<<18/len(u)))
+			doc := mustParse(t, name, strings.Repeat(u, size/len(u)))
 			checkChunks(t, doc, Split(doc, "doc", "v1", Options{}), Options{})
 		}
 	}

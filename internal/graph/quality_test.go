@@ -176,6 +176,9 @@ func TestQuality(t *testing.T) {
 		{"xquad-en", -0.005}, // a single passage answers each question
 	} {
 		t.Run(test.set, func(t *testing.T) {
+			if testing.Short() && test.set != "hotpotqa-train100" {
+				t.Skip("one set suffices")
+			}
 			words, walked, control := openSet(t, test.set).allGold(t)
 			t.Logf("all gold in the first ten: by words %.3f, with the walk %.3f, shuffled %.3f", words, walked, control)
 			if walked < words+test.gain {

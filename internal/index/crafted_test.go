@@ -184,10 +184,7 @@ func craft(random *rand.Rand, name string, file []byte) {
 // TestCraftedFiles checks that a file with a correct checksum and wrong contents causes an error or
 // any answer, but no panic, no endless loop and no huge allocation.
 func TestCraftedFiles(t *testing.T) {
-	rounds := 150
-	if os.Getenv("ASSAY_LONG") == "1" {
-		rounds = 5000
-	}
+	rounds := indextest.Rounds(30, 150, 5000)
 	c := newCrafted(t)
 	for seed := range uint64(rounds) {
 		random := rand.New(rand.NewPCG(seed, 2))

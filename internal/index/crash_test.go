@@ -22,6 +22,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/internal/ramdisk"
 )
 
 // A child describes a process to be killed, as JSON in the environment variable childEnv. The
@@ -40,6 +41,7 @@ const crashDocuments = 25
 // TestMain runs the child in a process that a test has started in order to kill it. Otherwise it
 // runs the tests, which must not leak goroutines.
 func TestMain(m *testing.M) {
+	ramdisk.Use()
 	if spec := os.Getenv(childEnv); spec != "" {
 		if err := runChild(spec); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -153,13 +155,7 @@ type met struct {
 // flushes and merges, opens in its old or its new state and answers like a new index. Leftover
 // files must be gone after the next Flush.
 func TestKillAtRandomMoments(t *testing.T) {
-	kills := 10
-	switch {
-	case os.Getenv("ASSAY_LONG") == "1":
-		kills = 200
-	case testing.Short():
-		kills = 4
-	}
+	kills := indextest.Rounds(4, 10, 200)
 	dir := t.TempDir()
 	span := 60 * time.Millisecond
 	fell := make(map[met]int)

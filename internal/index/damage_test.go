@@ -123,10 +123,7 @@ func unnamed(t testing.TB, dir string) []string {
 // TestDamagedFiles checks that the index answers correctly after damage to several files at once,
 // and that the next Flush repairs it.
 func TestDamagedFiles(t *testing.T) {
-	rounds := 40
-	if os.Getenv("ASSAY_LONG") == "1" {
-		rounds = 4000
-	}
+	rounds := indextest.Rounds(8, 40, 4000)
 	s, dir := churned(t, 1, 30)
 	names := filesIn(t, dir)
 	for seed := range uint64(rounds) {

@@ -18,7 +18,7 @@ func TestFlushSourceFails(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	ix := opened(t, index.OpenSmall, s, dir)
 	broken := errors.New("the disk is on fire")
-	for round := range 20 {
+	for round := range indextest.Rounds(6, 20, 200) {
 		before := ix.Version()
 		for range 20 {
 			indextest.Churn(s, random, 60)
@@ -51,10 +51,7 @@ func TestFlushSourceFails(t *testing.T) {
 
 // TestFlushBesideMerges checks that concurrent flushes and merges do not remove each other's files.
 func TestFlushBesideMerges(t *testing.T) {
-	rounds := 150
-	if os.Getenv("ASSAY_LONG") == "1" {
-		rounds = 5000
-	}
+	rounds := indextest.Rounds(30, 150, 5000)
 	s, dir := churned(t, 5, 40)
 	random := rand.New(rand.NewPCG(5, 5))
 	ix := opened(t, index.OpenSmall, s, dir)

@@ -50,8 +50,8 @@ func TestFullDisk(t *testing.T) {
 	s := indextest.NewSource("a")
 	random := rand.New(rand.NewPCG(9, 9))
 	ix := opened(t, index.OpenEager, s, dir)
-	failed := 0
-	for round := range uint64(60) {
+	failed, rounds := 0, uint64(indextest.Rounds(15, 60, 600))
+	for round := range rounds {
 		for range 8 {
 			indextest.Churn(s, random, 40)
 		}
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if failed < 10 {
+	if failed < int(rounds)/6 {
 		t.Errorf("the disk was full %d times, want it more often", failed)
 	}
 	if err := ix.Close(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -146,10 +145,7 @@ func randomGraphEntry(random *rand.Rand) indextest.Entry {
 // TestGraphHidden checks that, after random changes of the index, a graph equals that of a tenant
 // that has only the passages that the search may find.
 func TestGraphHidden(t *testing.T) {
-	rounds := 40
-	if os.Getenv("ASSAY_LONG") == "1" {
-		rounds = 2000
-	}
+	rounds := indextest.Rounds(8, 40, 2000)
 	for seed := range uint64(3) {
 		random := rand.New(rand.NewPCG(seed, 9))
 		source := indextest.NewSource("a")

@@ -135,6 +135,10 @@ func TestQuality(t *testing.T) {
 	var got strings.Builder
 	for line := range strings.Lines(string(golden)) {
 		set, _, _ := strings.Cut(line, " ")
+		if testing.Short() && got.Len() > 0 { // only the first set
+			got.WriteString(line)
+			continue
+		}
 		fmt.Fprintf(&got, "%s %.3f\n", set, measure(t, filepath.Join(root, set)))
 	}
 	if got.String() != string(golden) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/indextest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 	"github.com/assay-rag/assay/store/storetest"
@@ -40,7 +41,7 @@ func TestStore(t *testing.T) {
 	}
 	defer w.Close()
 	writer, reader := openSmall(t, w, dir).(*index.Searcher), openSmall(t, tenant.Content(), dir)
-	for step := range 120 {
+	for step := range indextest.Rounds(40, 120, 1200) {
 		if err := storeStep(t, w, rng); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/chunk"
 	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/ramdisk"
 	"github.com/assay-rag/assay/parse"
 	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/store"
@@ -33,6 +34,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	ramdisk.Use()
 	if folder := os.Getenv(childFolder); folder != "" {
 		if err := ingestAsChild(folder, os.Getenv(childData)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -109,7 +111,7 @@ type crashWorld struct {
 func TestKillDuringIngest(t *testing.T) {
 	rounds := 12 // kills between the first and the last document that a process stores
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	if os.Getenv("ASSAY_LONG") != "" {
 		rounds = 200

@@ -26,6 +26,9 @@ func TestRealFolders(t *testing.T) {
 	}
 	for name, folder := range folders {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "Go's net/http" {
+				t.Skip("the largest of them")
+			}
 			if _, err := os.Stat(folder); err != nil {
 				t.Skipf("%s is not there: %v", folder, err)
 			}

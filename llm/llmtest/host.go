@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,31 +148,85 @@ func bounded(t testing.TB) context.Context {
 	return ctx
 }
 
-// A canned is a transport without a network. Its reply to every request is the same body, which
-// ends in err if that is set. It is for cases that are too many for a server.
+// A canned is a transport without a network, for cases that are too many for a server.
 type canned struct {
-	body Body
-	err  error
+	reply func(r *http.Request, body []byte) Body
+	err   error // the end of each reply's body; nil: io.EOF
+
+	requests, unclosed atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	var sent []byte
 	if r.Body != nil {
 		defer r.Body.Close()
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		var err error
+		if sent, err = io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
 	}
-	resp := &http.Response{StatusCode: cmp.Or(c.body.Status, http.StatusOK), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: r}
-	for k, v := range c.body.Header {
+	c.requests.Add(1)
+	c.unclosed.Add(1)
+	b := c.reply(r, sent)
+	body := io.MultiReader(bytes.NewReader(b.Bytes()), broken{c.err})
+	return b.response(r, struct {
+		io.Reader
+		io.Closer
+	}{body, closer(sync.OnceFunc(func() { c.unclosed.Add(-1) }))}), nil
+}
+
+// response returns the response to r with the headers of b and another body.
+func (b Body) response(r *http.Request, body io.ReadCloser) *http.Response {
+	resp := &http.Response{
+		StatusCode: cmp.Or(b.Status, http.StatusOK), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, ContentLength: -1, Request: r, Body: body,
+	}
+	for k, v := range b.Header {
 		resp.Header[http.CanonicalHeaderKey(k)] = v
 	}
-	if c.body.Type != "" {
-		resp.Header.Set("Content-Type", c.body.Type)
+	if b.Type != "" {
+		resp.Header.Set("Content-Type", b.Type)
 	}
-	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(c.body.Bytes()), broken{c.err}))
-	return resp, nil
+	return resp
 }
+
+// A closer is a function as an io.Closer.
+type closer func()
+
+// Close implements io.Closer.
+func (c closer) Close() error {
+	c()
+	return nil
+}
+
+// checkCall checks that a call made at most one request and closed the reply.
+func (c *canned) checkCall(t testing.TB) {
+	t.Helper()
+	if n := c.requests.Swap(0); n > 1 {
+		t.Errorf("%d requests for one call", n)
+	}
+	if c.unclosed.Swap(0) != 0 {
+		t.Error("a call has returned without closing its reply")
+	}
+}
+
+// fixed returns a function that answers every request with the same body.
+func fixed(b Body) func(*http.Request, []byte) Body {
+	return func(*http.Request, []byte) Body { return b }
+}
+
+// echo returns the credential and a request, for servers that repeat requests in errors.
+func echo(r *http.Request) string {
+	dump, err := httputil.DumpRequest(r, false)
+	if err != nil {
+		return err.Error()
+	}
+	return Canary + " " + string(dump)
+}
+
+// silent is a server that accepts requests and never replies.
+func silent(_ http.ResponseWriter, r *http.Request, _ []byte) { <-r.Context().Done() }
 
 // broken is an empty reader that ends in an error.
 type broken struct{ err error }

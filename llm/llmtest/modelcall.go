@@ -76,6 +76,21 @@ func (s suite) exchange(t testing.TB, answer answerer, req llm.Request) outcome 
 	return o
 }
 
+// quick opens a model against a canned transport and returns a function that makes one call.
+func (s suite) quick(t *testing.T) func(testing.TB, func(*http.Request, []byte) Body, llm.Request) outcome {
+	c := new(canned)
+	setup, ctx := c.at(t), bounded(t)
+	setup.Stream = s.stream
+	m := s.Open(t, setup)
+	return func(t testing.TB, reply func(*http.Request, []byte) Body, req llm.Request) outcome {
+		t.Helper()
+		c.reply = reply
+		o := ask(ctx, t, m, req)
+		c.checkCall(t)
+		return o
+	}
+}
+
 // checkOnce checks that the provider did not retry. Retries are up to its wrappers.
 func (h *host) checkOnce(t testing.TB) {
 	t.Helper()

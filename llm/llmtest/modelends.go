@@ -38,7 +38,7 @@ func (s suite) testEnds(t *testing.T) {
 	t.Run("cancelled within the reply", s.testCancelWithin)
 	t.Run("deadline", s.testTrickle)
 	t.Run("silence before the reply", func(t *testing.T) {
-		h := serve(t, func(w http.ResponseWriter, r *http.Request, _ []byte) { <-r.Context().Done() })
+		h := serve(t, silent)
 		if o := ask(bounded(t), t, s.open(t, h, Setup{Idle: shortIdle}), question()); o.kind() != llm.TimedOut {
 			t.Errorf("%v, want an error of the kind %q", o, llm.TimedOut)
 		}
@@ -53,7 +53,7 @@ func (s suite) testEnds(t *testing.T) {
 }
 
 // shortIdle is the idle timeout that a suite gives to a model.
-const shortIdle = 150 * time.Millisecond
+const shortIdle = 30 * time.Millisecond
 
 // half answers with half of a reply, calls then, and stalls.
 func (s suite) half(then func(*http.Request)) answerer {
@@ -141,7 +141,7 @@ func (s suite) testTooLarge(t *testing.T) {
 				z.Close()
 				return
 			}
-			always(func(*http.Request, []byte) Body { return b })(w, r, body)
+			always(fixed(b))(w, r, body)
 		}, question()))
 	})
 	t.Run("an endless reply", func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -46,7 +46,7 @@ func (s suite) testFailures(t *testing.T) {
 }
 
 func (s suite) checkFailure(t *testing.T, f Failure, body Body) {
-	o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
+	o := s.exchange(t, always(fixed(body)), question())
 	e, ok := errors.AsType[*llm.Error](o.err)
 	if !ok {
 		t.Fatalf("%v, want an *llm.Error", o)
@@ -61,7 +61,7 @@ func (s suite) checkFailure(t *testing.T, f Failure, body Body) {
 
 // checkLate checks an error event within a stream.
 func (s suite) checkLate(t *testing.T, kind llm.ErrorKind, body Body) {
-	o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
+	o := s.exchange(t, always(fixed(body)), question())
 	if o.kind() != kind {
 		t.Errorf("%v, want an error of the kind %q", o, kind)
 	}
@@ -81,11 +81,12 @@ func (s suite) testForeign(t *testing.T) {
 		{413, "", false}, {418, "", false}, {422, llm.BadRequest, false}, {429, llm.RateLimited, true}, {500, llm.ServerError, true},
 		{502, llm.ServerError, true}, {503, llm.Overloaded, true}, {504, "", true}, {529, llm.Overloaded, true},
 	}
+	call := s.quick(t)
 	for _, test := range tests {
 		for _, words := range []string{"<html><head><title>Bad\r\n gateway</title></head><body>\x00\xff</body></html>", "", `{"error":17}`, `["x"]`, `{"message":null,"error":{"message":{},"code":[],"type":7,"details":"x"}}`} {
 			t.Run(fmt.Sprintf("%d %.8q", test.status, words), func(t *testing.T) {
 				body := Body{Status: test.status, Type: "text/html", Parts: [][]byte{[]byte(words)}}
-				o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
+				o := call(t, fixed(body), question())
 				e, ok := errors.AsType[*llm.Error](o.err)
 				if !ok || e.Status != test.status || e.Kind.Temporary() != test.passes || test.kind != "" && e.Kind != test.kind {
 					t.Errorf("%v, want an error of the kind %q (temporary: %v) and the status %d", o, test.kind, test.passes, test.status)
@@ -95,8 +96,7 @@ func (s suite) testForeign(t *testing.T) {
 	}
 	for _, status := range []int{201, 202, 204, 206, 300, 304} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			body := Body{Status: status}
-			if o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question()); o.kind() == "" {
+			if o := call(t, fixed(Body{Status: status}), question()); o.kind() == "" {
 				t.Errorf("%v, want an *llm.Error", o)
 			}
 		})
@@ -115,9 +115,10 @@ func (s suite) testRetryAfter(t *testing.T) {
 		{"-5", 0, 0}, {"soon", 0, 0}, {"", 0, 0}, {"NaN", 0, 0},
 		{"99999999999999999999", 0, 1<<63 - 1}, {"1e300", 0, 1<<63 - 1}, {"9223372036", 0, 1<<63 - 1}, {"18446744073", 0, 1<<63 - 1},
 	}
+	call := s.quick(t)
 	for _, test := range tests {
 		body := Body{Status: 429, Type: "text/plain", Parts: [][]byte{[]byte("slow down")}, Header: http.Header{"Retry-After": {test.header}}}
-		o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
+		o := call(t, fixed(body), question())
 		e, ok := errors.AsType[*llm.Error](o.err)
 		if !ok || e.RetryAfter < test.low || e.RetryAfter > test.high {
 			t.Errorf("Retry-After: %s: %v with %+v, want a wait in [%v, %v]", test.header, o, e, test.low, test.high)
@@ -156,40 +157,34 @@ func (s suite) testRedirect(t *testing.T) {
 // testSecrets checks that the credential does not appear in an error, even if a server echoes the
 // request.
 func (s suite) testSecrets(t *testing.T) {
-	sent := func(r *http.Request) string {
-		dump, err := httputil.DumpRequest(r, false)
-		if err != nil {
-			return err.Error()
-		}
-		return Canary + " " + string(dump)
-	}
+	call := s.quick(t)
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			s.exchange(t, always(func(r *http.Request, _ []byte) Body {
-				body, _ := s.Fail(Failure{Kind: kind, Message: sent(r)}) // without such an error, an empty reply, which also is an error
+			call(t, func(r *http.Request, _ []byte) Body {
+				body, _ := s.Fail(Failure{Kind: kind, Message: echo(r)}) // without such an error, an empty reply, which also is an error
 				return body
-			}), question())
+			}, question())
 		})
 		if s.FailLate != nil && s.stream {
 			t.Run(string(kind)+", late", func(t *testing.T) {
-				s.exchange(t, always(func(r *http.Request, _ []byte) Body {
-					body, _ := s.FailLate(story(), Failure{Kind: kind, Message: sent(r)})
+				call(t, func(r *http.Request, _ []byte) Body {
+					body, _ := s.FailLate(story(), Failure{Kind: kind, Message: echo(r)})
 					return body
-				}), question())
+				}, question())
 			})
 		}
 	}
 	for _, status := range []int{200, 301, 400, 401, 404, 429, 500} {
-		for _, form := range []string{"%s", `{"error":%q}`, `{"error":{"message":%q}}`, `{"message":%q}`, `{%q:1}`, "data: %[1]q\n\ndata: {%[1]q", "event: error\ndata: {\"error\":%q}\n\n", "event: %s\n\n"} {
+		for _, form := range append(slices.Clone(errorForms), "data: %[1]q\n\ndata: {%[1]q", "event: error\ndata: {\"error\":%q}\n\n", "event: %s\n\n") {
 			t.Run(fmt.Sprintf("%d %.20q", status, form), func(t *testing.T) {
-				s.exchange(t, always(func(r *http.Request, _ []byte) Body {
-					body := Body{Status: status, Type: "application/json", Parts: [][]byte{fmt.Appendf(nil, form, sent(r))}}
+				call(t, func(r *http.Request, _ []byte) Body {
+					body := Body{Status: status, Type: "application/json", Parts: [][]byte{fmt.Appendf(nil, form, echo(r))}}
 					if strings.Contains(form, "data: ") {
 						body.Type = "text/event-stream"
 					}
 					body.Header = http.Header{"Location": {"http://" + Canary + ".invalid/" + Canary}, "Retry-After": {Canary}, "X-Request-Id": {Canary}}
 					return body
-				}), question())
+				}, question())
 			})
 		}
 	}
@@ -206,6 +201,9 @@ func (s suite) testSecrets(t *testing.T) {
 		}
 	})
 }
+
+// errorForms are formats of errors with a message, of various services.
+var errorForms = []string{"%s", `{"error":%q}`, `{"error":{"message":%q}}`, `{"message":%q}`, `{%q:1}`}
 
 // A teller is a transport whose errors contain the request.
 type teller struct{}

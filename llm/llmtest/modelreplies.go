@@ -2,9 +2,11 @@ package llmtest
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -182,30 +184,47 @@ func (s suite) testConcurrent(t *testing.T) {
 	}
 }
 
-// testArrival checks that text is streamed before the rest of the reply has arrived.
+// testArrival checks that text is streamed before the rest of the reply has arrived. It runs in a
+// bubble, in which a model that waits for the rest of the reply is a deadlock, which ends the wait
+// at once.
 func (s suite) testArrival(t *testing.T) {
-	heard := make(chan struct{}, 100)
-	h := serve(t, func(w http.ResponseWriter, r *http.Request, body []byte) {
-		b := s.Reply(story(), true)
-		b.begin(w)
-		for i, part := range b.Parts {
-			if i == len(b.Parts)*2/3 {
-				select {
-				case <-heard:
-				case <-time.After(patience / 4):
-					t.Error("two thirds of the stream are there, and nothing of it was handed on")
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan struct{}, 100)
+		slow := roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Body != nil {
+				defer r.Body.Close()
+			}
+			b := s.Reply(story(), true)
+			body, w := io.Pipe()
+			go func() {
+				defer w.Close()
+				for i, part := range b.Parts {
+					if i == len(b.Parts)*2/3 {
+						select {
+						case <-heard:
+						case <-time.After(patience / 4):
+							t.Error("two thirds of the stream are there, and nothing of it was handed on")
+						}
+					}
+					if _, err := w.Write(part); err != nil {
+						return
+					}
 				}
-			}
-			if !send(w, part) {
-				return
-			}
+			}()
+			return b.response(r, body), nil
+		})
+		m := s.Open(t, Setup{BaseURL: "http://127.0.0.1:1", HTTP: &http.Client{Transport: slow}, Stream: true})
+		if _, err := m.Generate(bounded(t), question(), func(llm.Delta) { heard <- struct{}{} }); err != nil {
+			t.Fatal(err)
 		}
 	})
-	_, err := s.open(t, h, Setup{}).Generate(bounded(t), question(), func(llm.Delta) { heard <- struct{}{} })
-	if err != nil {
-		t.Fatal(err)
-	}
 }
+
+// A roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // testFraming checks that the meaning of a stream does not depend on how its bytes are split.
 func (s suite) testFraming(t *testing.T) {
@@ -223,7 +242,7 @@ func (s suite) testFraming(t *testing.T) {
 		}
 		for variant, body := range variants {
 			t.Run(name+", "+variant, func(t *testing.T) {
-				o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), conversation())
+				o := s.exchange(t, always(fixed(body)), conversation())
 				if o.err != nil {
 					t.Fatal(o.err)
 				}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -58,6 +58,27 @@ func (r reading) ask(ctx context.Context, t testing.TB, answer answerer, setup S
 	return n, err
 }
 
+// quick opens the service against a canned transport and returns a function that makes one call and
+// checks the invariants of every outcome.
+func (r reading) quick(t *testing.T) (*canned, func(func(*http.Request, []byte) Body) (int, error)) {
+	c := new(canned)
+	ctx := bounded(t)
+	model, call := r.open(t, c.at(t))
+	return c, func(reply func(*http.Request, []byte) Body) (int, error) {
+		t.Helper()
+		c.reply = reply
+		n, err := call(ctx)
+		if err != nil {
+			checkKept(ctx, t, model, err)
+			if n > 0 {
+				t.Errorf("%d results and an error: %v", n, err)
+			}
+		}
+		c.checkCall(t)
+		return n, err
+	}
+}
+
 func (r reading) testFailures(t *testing.T) {
 	for _, kind := range kinds {
 		for _, wait := range []time.Duration{0, 7 * time.Second} {
@@ -66,7 +87,7 @@ func (r reading) testFailures(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(kind, wait), func(t *testing.T) {
-				_, err := r.ask(bounded(t), t, always(func(*http.Request, []byte) Body { return body }), Setup{})
+				_, err := r.ask(bounded(t), t, always(fixed(body)), Setup{})
 				e, ok := errors.AsType[*llm.Error](err)
 				if !ok || e.Kind != kind || e.RetryAfter != wait || body.Status != 0 && e.Status != body.Status || !strings.Contains(e.Message, "the server's own words") {
 					t.Errorf("%v with %+v, want the kind %q, the status %d, the wait %v and the server's words", err, e, kind, body.Status, wait)
@@ -93,27 +114,21 @@ func (r reading) testFailures(t *testing.T) {
 }
 
 func (r reading) testSecrets(t *testing.T) {
-	sent := func(req *http.Request) string {
-		dump, err := httputil.DumpRequest(req, false)
-		if err != nil {
-			return err.Error()
-		}
-		return Canary + " " + string(dump)
-	}
+	_, ask := r.quick(t)
 	for _, kind := range kinds {
-		_, err := r.ask(bounded(t), t, always(func(req *http.Request, _ []byte) Body {
-			body, _ := r.fail(Failure{Kind: kind, Message: sent(req)})
+		_, err := ask(func(req *http.Request, _ []byte) Body {
+			body, _ := r.fail(Failure{Kind: kind, Message: echo(req)})
 			return body
-		}), Setup{})
+		})
 		if err == nil {
 			t.Errorf("%s: no error", kind)
 		}
 	}
 	for _, status := range []int{200, 401, 500} {
-		for _, form := range []string{"%s", `{"error":%q}`, `{"error":{"message":%q}}`, `{"message":%q}`, `{%q:1}`} {
-			_, err := r.ask(bounded(t), t, always(func(req *http.Request, _ []byte) Body {
-				return Body{Status: status, Type: "application/json", Parts: [][]byte{fmt.Appendf(nil, form, sent(req))}}
-			}), Setup{})
+		for _, form := range errorForms {
+			_, err := ask(func(req *http.Request, _ []byte) Body {
+				return Body{Status: status, Type: "application/json", Parts: [][]byte{fmt.Appendf(nil, form, echo(req))}}
+			})
 			if err == nil {
 				t.Errorf("%d %s: no error", status, form)
 			}
@@ -138,7 +153,6 @@ func (r reading) testEnds(t *testing.T) {
 			t.Errorf("%v, want context.Canceled", err)
 		}
 	})
-	silent := func(_ http.ResponseWriter, req *http.Request, _ []byte) { <-req.Context().Done() }
 	t.Run("deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bounded(t), shortIdle)
 		defer cancel()
@@ -163,10 +177,9 @@ func (r reading) testEnds(t *testing.T) {
 }
 
 func (r reading) testHostile(t *testing.T) {
-	for _, text := range []string{"", "null", "[]", "{}", "7", `"text"`, "no JSON", "<html></html>", "\x00\xff", strings.Repeat(`{"data":[`, 100_000), `{"data":null}`, `{"data":[null]}`, `{"data":[{}]}`, `{"results":null}`, `{"results":[null]}`, `{"results":[{}]}`, `{"embeddings":[null]}`, `{"embeddings":{"float":[[]]}}`} {
-		n, err := r.ask(bounded(t), t, always(func(*http.Request, []byte) Body {
-			return Body{Type: "application/json", Parts: [][]byte{[]byte(text)}}
-		}), Setup{})
+	_, ask := r.quick(t)
+	for _, text := range []string{"", "null", "[]", "{}", "7", `"text"`, "no JSON", "<html></html>", "\x00\xff", strings.Repeat(`{"data":[`, 20_000), `{"data":null}`, `{"data":[null]}`, `{"data":[{}]}`, `{"results":null}`, `{"results":[null]}`, `{"results":[{}]}`, `{"embeddings":[null]}`, `{"embeddings":{"float":[[]]}}`} {
+		n, err := ask(fixed(Body{Type: "application/json", Parts: [][]byte{[]byte(text)}}))
 		if kindOf(err) == "" {
 			t.Errorf("%.60q: %d results, %v; want an *llm.Error", text, n, err)
 		}
@@ -183,60 +196,44 @@ func (r reading) testHostile(t *testing.T) {
 	whole := Body{Type: recorded.Header().Get("Content-Type"), Parts: [][]byte{recorded.Body.Bytes()}}
 	t.Run("cut", func(t *testing.T) { r.testCut(t, whole) })
 	t.Run("mutated", func(t *testing.T) {
-		var next atomic.Pointer[Body]
-		call := r.serve(t, func(w http.ResponseWriter, req *http.Request, body []byte) {
-			always(func(*http.Request, []byte) Body { return *next.Load() })(w, req, body)
-		})
+		_, ask := r.quick(t)
 		for _, mutant := range mutants(whole.Bytes()) {
-			sent := whole.with(mutant)
-			next.Store(&sent)
-			if n, err := call(); err == nil && n == 0 || t.Failed() {
+			if n, err := ask(fixed(whole.with(mutant))); err == nil && n == 0 || t.Failed() {
 				t.Fatalf("%.300q: %d results, %v", mutant, n, err)
 			}
 		}
 	})
 }
 
-// serve starts a host for many calls. Each call checks the invariants of every outcome.
-func (r reading) serve(t *testing.T, answer answerer) func() (int, error) {
-	h, ctx := serve(t, answer), bounded(t)
-	model, call := r.open(t, Setup{BaseURL: h.url, HTTP: h.client})
-	return func() (int, error) {
-		t.Helper()
-		n, err := call(ctx)
-		if err != nil {
-			checkKept(ctx, t, model, err)
-		}
-		return n, err
-	}
-}
-
-// testCut cuts a short reply off at every byte, and a long one at many.
+// testCut cuts a short reply off at every byte, and a long one at many. A real server makes some of
+// the cuts.
 func (r reading) testCut(t *testing.T, whole Body) {
-	type cut struct {
-		at     int
-		breaks bool
-	}
 	all := whole.Bytes()
-	var next atomic.Pointer[cut]
-	call := r.serve(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
-		c := next.Load()
-		whole.begin(w)
-		send(w, all[:c.at])
-		if c.breaks {
-			panic(http.ErrAbortHandler)
+	check := func(at int, breaks bool, err error) {
+		t.Helper()
+		switch kind := kindOf(err); {
+		case kind == llm.BrokeOff, kind == llm.Unreachable && at == 0, kind == llm.BadReply && !breaks:
+		case err == nil && len(strings.TrimSpace(string(all[at:]))) == 0:
+		default:
+			t.Fatalf("cut after %d of %d bytes (broken: %v): %v", at, len(all), breaks, err)
 		}
-	})
-	for at := 0; at < len(all); at += 1 + len(all)/1000 {
-		for _, breaks := range []bool{true, false} {
-			next.Store(&cut{at, breaks})
-			_, err := call()
-			switch kind := kindOf(err); {
-			case kind == llm.BrokeOff, kind == llm.Unreachable && at == 0, kind == llm.BadReply && !breaks:
-			case err == nil && len(strings.TrimSpace(string(all[at:]))) == 0:
-			default:
-				t.Fatalf("cut after %d of %d bytes (broken: %v): %v", at, len(all), breaks, err)
-			}
+	}
+	c, ask := r.quick(t)
+	for breaks, end := range map[bool]error{true: io.ErrUnexpectedEOF, false: nil} {
+		c.err = end
+		for at := 0; at < len(all); at += sample(6) * (1 + len(all)/1000) {
+			_, err := ask(fixed(whole.with(all[:at])))
+			check(at, breaks, err)
+		}
+		for at := 0; at < len(all); at += 1 + len(all)/5 {
+			_, err := r.ask(bounded(t), t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+				whole.begin(w)
+				send(w, all[:at])
+				if breaks {
+					panic(http.ErrAbortHandler)
+				}
+			}, Setup{})
+			check(at, breaks, err)
 		}
 	}
 }

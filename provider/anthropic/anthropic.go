@@ -13,7 +13,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -67,11 +66,9 @@ type Provider struct {
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "anthropic")
 	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("x-api-key", "")
+		Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, Headers: c.Headers, HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client(wire.Service{Name: "anthropic", URL: DefaultURL, Header: "x-api-key", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +77,7 @@ func New(c Config) (*Provider, error) {
 		r.Header.Set("anthropic-version", apiVersion)
 		credentials(r)
 	}
-	client.Explain = explain
-	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
+	return &Provider{client: client, name: client.Name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
 }
 
 // Model returns the model with the given name, which Anthropic calls an ID, for example
@@ -95,15 +91,17 @@ func (p *Provider) Model(name string) llm.Model {
 // maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
-// Models returns the names of the service's models, in its order, newest first.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var names []string
+// List returns the service's models, in its order, newest first.
+func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
+	var models []llm.Listed
 	after := ""
 	for range maxPages {
 		var page struct {
 			Data []struct {
 				ID        string `json:"id"`
 				Lifecycle string `json:"lifecycle"`
+				Input     int    `json:"max_input_tokens"`
+				Output    int    `json:"max_tokens"`
 			} `json:"data"`
 			HasMore bool   `json:"has_more"`
 			LastID  string `json:"last_id"`
@@ -113,7 +111,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		for _, m := range page.Data {
 			if m.Lifecycle != "retired" { // retired models remain in the catalogue
-				names = append(names, m.ID)
+				models = append(models, llm.Listed{Name: m.ID, Facts: llm.Facts{Window: max(0, m.Input), MaxOutput: max(0, m.Output)}})
 			}
 		}
 		if !page.HasMore || page.LastID == "" {
@@ -121,7 +119,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		after = "&after_id=" + url.QueryEscape(page.LastID)
 	}
-	return names, nil
+	return models, nil
 }
 
 // A model is one model of a service.

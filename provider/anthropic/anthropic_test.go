@@ -271,10 +271,10 @@ func TestBrokenStreamCosts(t *testing.T) {
 // TestModels checks the list of models. Source: "List Models" in the API reference.
 func TestModels(t *testing.T) {
 	s, p := start(t, anthropic.Config{},
-		`{"data":[{"type":"model","id":"claude-sonnet-5-5","display_name":"Claude Sonnet 5.5","created_at":"2026-09-28T00:00:00Z"}],"has_more":true,"first_id":"claude-sonnet-5-5","last_id":"claude-sonnet-5-5"}`,
+		`{"data":[{"type":"model","id":"claude-sonnet-5-5","display_name":"Claude Sonnet 5.5","created_at":"2026-09-28T00:00:00Z","max_input_tokens":200000,"max_tokens":64000}],"has_more":true,"first_id":"claude-sonnet-5-5","last_id":"claude-sonnet-5-5"}`,
 		`{"data":[{"type":"model","id":"claude-haiku-5-5","lifecycle":"active"},{"type":"model","id":"claude-2.1","lifecycle":"retired"}],"has_more":false,"first_id":"claude-haiku-5-5","last_id":"claude-haiku-5-5"}`)
-	got, err := p.Models(t.Context())
-	if diff := cmp.Diff([]string{"claude-sonnet-5-5", "claude-haiku-5-5"}, got); err != nil || diff != "" {
+	got, err := p.List(t.Context())
+	if diff := cmp.Diff([]llm.Listed{{Name: "claude-sonnet-5-5", Facts: llm.Facts{Window: 200000, MaxOutput: 64000}}, {Name: "claude-haiku-5-5"}}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]string{"/v1/models?limit=1000", "/v1/models?limit=1000&after_id=claude-sonnet-5-5"}, s.Paths); diff != "" {

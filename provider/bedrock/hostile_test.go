@@ -85,7 +85,9 @@ func TestHostile(t *testing.T) {
 			}
 			n := 0
 			llmtest.Mutate(doc, func() {
-				n++
+				if n++; testing.Short() && n%3 != 0 {
+					return
+				}
 				reply = llmtest.JSON(doc)
 				if err := test.ask(); err != nil && !errors.Is(err, assay.ErrUnavailable) {
 					t.Errorf("after %s: %v", reply, err)

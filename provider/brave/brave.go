@@ -5,10 +5,8 @@
 package brave
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,7 +16,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/internal/results"
+	"github.com/assay-rag/assay/provider/internal/websearch"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -43,34 +41,23 @@ type Config struct {
 	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Searcher searches the web. It implements assay.WebSearcher.
-type Searcher struct {
-	client wire.Client
-	base   string
-}
-
-// New returns a searcher. An invalid address is assay.ErrInvalid.
-func New(c Config) (*Searcher, error) {
-	client, base, err := wire.Endpoint{
-		Name: cmp.Or(c.Name, "brave"), BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("X-Subscription-Token", "")
+// New returns a searcher of at most MaxResults results. An invalid address is assay.ErrInvalid. A
+// query over Brave's limits of 400 characters and 50 words is an *llm.Error.
+func New(c Config) (assay.WebSearcher, error) {
+	client, base, err := wire.Endpoint(c).Client(wire.Service{Name: "brave", URL: DefaultURL, Header: "X-Subscription-Token", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
-	client.Explain = explain
-	return &Searcher{client: client, base: base}, nil
+	s := &websearch.Searcher{Client: client, Most: MaxResults}
+	s.Fetch = func(ctx context.Context, query string, n int) ([]websearch.Result, error) {
+		parameters := url.Values{"q": {query}, "count": {strconv.Itoa(n)}, "text_decorations": {"false"}, "result_filter": {"web"}}
+		return fetch(ctx, &client, base+"/web/search?"+parameters.Encode())
+	}
+	return s, nil
 }
 
-// Name implements assay.WebSearcher.
-func (s *Searcher) Name() string { return s.client.Name }
-
-// SearchWeb implements assay.WebSearcher. It returns at most MaxResults results. Failures are
-// *llm.Error, including a query over Brave's limits of 400 characters and 50 words.
-func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
-	if n < 1 || strings.TrimSpace(query) == "" {
-		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
-	}
+// fetch makes one request.
+func fetch(ctx context.Context, client *wire.Client, address string) ([]websearch.Result, error) {
 	var out struct {
 		Type string `json:"type"`
 		Web  struct {
@@ -81,18 +68,17 @@ func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.
 			} `json:"results"`
 		} `json:"web"` // missing if there are no results
 	}
-	parameters := url.Values{"q": {query}, "count": {strconv.Itoa(min(n, MaxResults))}, "text_decorations": {"false"}, "result_filter": {"web"}}
-	if err := s.client.JSON(ctx, http.MethodGet, s.base+"/web/search?"+parameters.Encode(), nil, &out); err != nil {
+	if err := client.JSON(ctx, http.MethodGet, address, nil, &out); err != nil {
 		return nil, err
 	}
 	if out.Type != "search" {
-		return nil, s.client.Fail(llm.BadReply, "the reply is not the JSON expected: it is no search but %q", out.Type)
+		return nil, client.Fail(llm.BadReply, "the reply is not the JSON expected: it is no search but %q", out.Type)
 	}
-	raw := make([]results.Raw, len(out.Web.Results))
+	raw := make([]websearch.Result, len(out.Web.Results))
 	for i, r := range out.Web.Results {
-		raw[i] = results.Raw{URL: r.URL, Title: r.Title, Text: r.Description}
+		raw[i] = websearch.Result{URL: r.URL, Title: r.Title, Text: r.Description}
 	}
-	return results.Clean(&s.client, raw, n)
+	return raw, nil
 }
 
 // explain parses a failed response. Brave's error codes are more specific than the status.

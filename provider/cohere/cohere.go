@@ -10,13 +10,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/batch"
@@ -43,36 +40,15 @@ type Config struct {
 }
 
 // A Provider returns rerankers and embedders of one service. It is safe for concurrent use.
-type Provider struct {
-	client wire.Client
-	name   string
-	url    string // up to and including the version
-}
-
-var versioned = lazyregexp.New(`/v\d+$`)
+type Provider struct{ service *batch.Service }
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "cohere")
-	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("Authorization", "Bearer ")
+	s, err := batch.Open(wire.Endpoint(c), wire.Service{Name: "cohere", URL: DefaultURL, Header: "Authorization", Prefix: "Bearer ", Explain: explain}, "/v2")
 	if err != nil {
 		return nil, err
 	}
-	if !versioned.MatchString(base) {
-		base += "/v2"
-	}
-	client.Explain = explain
-	return &Provider{client: client, name: name, url: base}, nil
-}
-
-// named returns a client whose errors name a model.
-func (p *Provider) named(model string) wire.Client {
-	c := p.client
-	c.Name = p.name + "/" + model
-	return c
+	return &Provider{s}, nil
 }
 
 // A RerankConfig configures a reranker.
@@ -86,7 +62,7 @@ type RerankConfig struct {
 // The API truncates texts over a limit silently. So texts are measured by a cautious estimate
 // before they are sent, and one that is too long is a *TooLongError.
 func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
-	client := p.named(model)
+	client := p.service.Model(model)
 	limit := cmp.Or(max(0, c.MaxTokens), window(model))
 	fetch := func(ctx context.Context, query string, texts []string) ([]batch.Score, int, error) {
 		in := rerankRequest{Model: model, Query: query, Documents: texts, MaxTokensPerDoc: limit}
@@ -94,10 +70,10 @@ func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 			Results []batch.Score `json:"results"`
 			Meta    meta          `json:"meta"`
 		}
-		err := client.JSON(ctx, http.MethodPost, p.url+"/rerank", in, &out)
+		err := client.JSON(ctx, http.MethodPost, p.service.URL+"/rerank", in, &out)
 		return out.Results, out.Meta.tokens(), err
 	}
-	return &batch.Reranker{Client: &client, Limit: batch.Limit{Tokens: limit, Cuts: true}, Fetch: fetch}
+	return &batch.Reranker{Client: client, Limit: batch.Limit{Tokens: limit, Cuts: true}, Fetch: fetch}
 }
 
 // window returns the token limit of a model for a query and a text together.
@@ -138,14 +114,7 @@ type EmbedConfig struct {
 // the model's limit is rejected by the service and returned as a *TooLongError. A negative number
 // of dimensions is assay.ErrInvalid.
 func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
-	if c.Dimensions < 0 {
-		return nil, fmt.Errorf("vectors of %d dimensions: %w", c.Dimensions, assay.ErrInvalid)
-	}
-	client := p.named(model)
-	if c.Dimensions > 0 {
-		client.Name = fmt.Sprintf("%s/%d", client.Name, c.Dimensions)
-	}
-	fetch := func(ctx context.Context, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
+	fetch := func(ctx context.Context, client *wire.Client, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
 		in := embedRequest{Model: model, Texts: texts, InputType: types[purpose], Types: []string{"float"}, Truncate: "NONE", Dimensions: c.Dimensions}
 		var out struct {
 			Embeddings struct {
@@ -153,7 +122,7 @@ func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 			} `json:"embeddings"`
 			Meta meta `json:"meta"`
 		}
-		if err := client.JSON(ctx, http.MethodPost, p.url+"/embed", in, &out); err != nil {
+		if err := client.JSON(ctx, http.MethodPost, p.service.URL+"/embed", in, &out); err != nil {
 			return nil, 0, err
 		}
 		rows := make([]batch.Row, len(out.Embeddings.Float))
@@ -162,7 +131,7 @@ func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 		}
 		return rows, out.Meta.tokens(), nil
 	}
-	return &batch.Embedder{Client: &client, Most: maxBatch, Fetch: fetch}, nil
+	return p.service.Embedder(model, c.Dimensions, maxBatch, fetch)
 }
 
 type embedRequest struct {

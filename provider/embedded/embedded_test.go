@@ -58,6 +58,9 @@ func checkSums(t *testing.T, dir string) map[string]string {
 
 // TestRecipe reproduces the weights from the half-precision ones.
 func TestRecipe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("quantises a whole model")
+	}
 	shared := os.Getenv("ASSAY_TESTDATA")
 	if shared == "" {
 		t.Skip("ASSAY_TESTDATA is not set")

@@ -10,7 +10,6 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -66,16 +65,13 @@ type Provider struct {
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "gemini")
 	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("x-goog-api-key", "")
+		Name: c.Name, BaseURL: c.BaseURL, Key: c.Key, Headers: c.Headers, HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client(wire.Service{Name: "gemini", URL: DefaultURL, Header: "x-goog-api-key", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
-	client.Explain = explain
-	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
+	return &Provider{client: client, name: client.Name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
 }
 
 // of returns a client whose errors name a model, and the model's URL.
@@ -96,15 +92,18 @@ func (p *Provider) Model(name string) llm.Model {
 // maxPages is the largest number of pages of models that are read.
 const maxPages = 20
 
-// Models returns the names of the models that generate text, in the API's order.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var names []string
+// List returns the models that generate text, in the API's order. The window of a model is its
+// limit on input, since Google limits input and output apart.
+func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
+	var models []llm.Listed
 	token := ""
 	for range maxPages {
 		var page struct {
 			Models []struct {
 				Name    string   `json:"name"`
 				Methods []string `json:"supportedGenerationMethods"`
+				Input   int      `json:"inputTokenLimit"`
+				Output  int      `json:"outputTokenLimit"`
 			} `json:"models"`
 			Next string `json:"nextPageToken"`
 		}
@@ -113,7 +112,8 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		for _, m := range page.Models {
 			if slices.Contains(m.Methods, "generateContent") {
-				names = append(names, strings.TrimPrefix(m.Name, "models/"))
+				facts := llm.Facts{Window: max(0, m.Input), MaxOutput: max(0, m.Output)}
+				models = append(models, llm.Listed{Name: strings.TrimPrefix(m.Name, "models/"), Facts: facts})
 			}
 		}
 		if page.Next == "" {
@@ -121,7 +121,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		}
 		token = "&pageToken=" + url.QueryEscape(page.Next)
 	}
-	return names, nil
+	return models, nil
 }
 
 // A model is one model of the API.

@@ -205,10 +205,10 @@ func TestFaults(t *testing.T) {
 // TestModels checks the list of models. Source: "models.list" in the API reference.
 func TestModels(t *testing.T) {
 	s, p := start(t, gemini.Config{},
-		`{"models":[{"name":"models/gemini-3.8-flash","supportedGenerationMethods":["generateContent","countTokens"]},{"name":"models/gemini-embedding-001","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"a b"}`,
+		`{"models":[{"name":"models/gemini-3.8-flash","inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]},{"name":"models/gemini-embedding-001","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"a b"}`,
 		`{"models":[{"name":"models/gemini-3.5-flash-lite","supportedGenerationMethods":["generateContent"]}]}`)
-	got, err := p.Models(t.Context())
-	if diff := cmp.Diff([]string{"gemini-3.8-flash", "gemini-3.5-flash-lite"}, got); err != nil || diff != "" {
+	got, err := p.List(t.Context())
+	if diff := cmp.Diff([]llm.Listed{{Name: "gemini-3.8-flash", Facts: llm.Facts{Window: 1048576, MaxOutput: 65536}}, {Name: "gemini-3.5-flash-lite"}}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]string{"/v1beta/models?pageSize=1000", "/v1beta/models?pageSize=1000&pageToken=a+b"}, s.Paths); diff != "" {

@@ -12,13 +12,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/batch"
@@ -45,38 +42,15 @@ type Config struct {
 }
 
 // A Provider returns rerankers and embedders of one service. It is safe for concurrent use.
-type Provider struct {
-	client wire.Client
-	name   string
-	base   string // without the version
-	url    string // up to and including it
-}
-
-var versioned = lazyregexp.New(`/v\d+$`)
+type Provider struct{ service *batch.Service }
 
 // New returns a provider. An invalid address is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	name := cmp.Or(c.Name, "jina")
-	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("Authorization", "Bearer ")
+	s, err := batch.Open(wire.Endpoint(c), wire.Service{Name: "jina", URL: DefaultURL, Header: "Authorization", Prefix: "Bearer ", Explain: explain}, "/v1")
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{client: client, name: name, base: versioned.ReplaceAllString(base, ""), url: base}
-	if p.base == base {
-		p.url += "/v1"
-	}
-	p.client.Explain = explain
-	return p, nil
-}
-
-// named returns a client whose errors name a model.
-func (p *Provider) named(model string) wire.Client {
-	c := p.client
-	c.Name = p.name + "/" + model
-	return c
+	return &Provider{s}, nil
 }
 
 // maxBatch is the largest number of texts in a request. Jina accepts 2,048, self-hosted servers
@@ -92,14 +66,7 @@ type EmbedConfig struct {
 // text over the model's limit is rejected by the service and returned as a *TooLongError. A
 // negative number of dimensions is assay.ErrInvalid.
 func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
-	if c.Dimensions < 0 {
-		return nil, fmt.Errorf("vectors of %d dimensions: %w", c.Dimensions, assay.ErrInvalid)
-	}
-	client := p.named(model)
-	if c.Dimensions > 0 {
-		client.Name = fmt.Sprintf("%s/%d", client.Name, c.Dimensions)
-	}
-	fetch := func(ctx context.Context, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
+	fetch := func(ctx context.Context, client *wire.Client, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
 		in := embedRequest{Model: model, Input: texts, Task: task(model, purpose), Normalized: true, Type: "float", Dimensions: c.Dimensions}
 		var out struct {
 			Data []struct {
@@ -108,7 +75,7 @@ func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 			} `json:"data"`
 			Usage usage `json:"usage"`
 		}
-		if err := client.JSON(ctx, http.MethodPost, p.url+"/embeddings", in, &out); err != nil {
+		if err := client.JSON(ctx, http.MethodPost, p.service.URL+"/embeddings", in, &out); err != nil {
 			return nil, 0, err
 		}
 		rows := make([]batch.Row, len(out.Data))
@@ -120,7 +87,7 @@ func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 		}
 		return rows, out.Usage.Tokens, nil
 	}
-	return &batch.Embedder{Client: &client, Most: maxBatch, Fetch: fetch}, nil
+	return p.service.Embedder(model, c.Dimensions, maxBatch, fetch)
 }
 
 type embedRequest struct {
@@ -187,14 +154,14 @@ var limits = map[string]int{
 // cosines, and unbounded for models behind llama.cpp, whose scores are logits. TEI and Voyage
 // normalise scores to [0, 1].
 func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
-	client := p.named(model)
-	r := &batch.Reranker{Client: &client}
+	client := p.service.Model(model)
+	r := &batch.Reranker{Client: client}
 	if n := cmp.Or(max(0, c.MaxTokens), limits[model]); n > 0 {
 		r.Limit = batch.Limit{Tokens: n, Cuts: true}
 	}
 	if c.Format == TEI {
 		r.Fetch = func(ctx context.Context, query string, texts []string) ([]batch.Score, int, error) {
-			return askTEI(ctx, &client, p.base+"/rerank", query, texts)
+			return askTEI(ctx, client, p.service.Root+"/rerank", query, texts)
 		}
 		return r
 	}
@@ -208,7 +175,7 @@ func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
 			Data    []batch.Score `json:"data"` // Voyage's name of results
 			Usage   usage         `json:"usage"`
 		}
-		err := client.JSON(ctx, http.MethodPost, p.url+"/rerank", in, &out)
+		err := client.JSON(ctx, http.MethodPost, p.service.URL+"/rerank", in, &out)
 		if c.Format == Voyage {
 			out.Results = out.Data
 		}

@@ -70,7 +70,12 @@ func TestVectors(t *testing.T) {
 	// Its int8 weights and 6-bit table are compared with the original model.
 	t.Run("embedded", func(t *testing.T) { testVectors(t, filepath.Join("..", "embedded"), "gte-small", 0.998) })
 	for _, name := range []string{"gte-small", "all-minilm-l6-v2"} {
-		t.Run(name, func(t *testing.T) { testVectors(t, filepath.Join(models(t), name), name, 0.99999) })
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("the tiny and the embedded model suffice")
+			}
+			testVectors(t, filepath.Join(models(t), name), name, 0.99999)
+		})
 	}
 }
 

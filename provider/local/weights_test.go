@@ -168,6 +168,9 @@ func rewriteRounded(name string, rows, cols int, w []float32) []safetensors.Data
 // TestInt8 compares integer products with those of the same weights in float32. Their error must be
 // negligible compared with that of rounding the weights.
 func TestInt8(t *testing.T) {
+	if testing.Short() {
+		t.Skip("embeds with a whole model twice")
+	}
 	dir := filepath.Join(models(t), "all-minilm-l6-v2")
 	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
 	if err != nil {

@@ -6,23 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/assay-rag/assay/llm"
 )
-
-// A Listed is a model offered by a server, with the server's information on it.
-type Listed struct {
-	Name      string // for Provider.Model
-	Window    int    // tokens of request and reply together; 0: unknown
-	MaxOutput int    // tokens of a reply; 0: unknown
-}
 
 // A modelList is the reply to a request for the models.
 //
 // Sources: OpenAI, API reference, "List models"; for windows: llama.cpp, tools/server/README.md
 // (meta, whose n_ctx is set when the server starts); vLLM, ModelCard (max_model_len); OpenRouter,
 // "List available models" (context_length, top_provider); LM Studio, "REST API v0"
-// (loaded_context_length).
+// (loaded_context_length); Groq, API reference, "List models" (context_window).
 type modelList struct {
 	Data []struct {
 		ID   string `json:"id"`
@@ -32,6 +28,7 @@ type modelList struct {
 		MaxModelLen   number `json:"max_model_len"`
 		Loaded        number `json:"loaded_context_length"`
 		ContextLength number `json:"context_length"`
+		ContextWindow number `json:"context_window"`
 		Top           struct {
 			MaxOutput number `json:"max_completion_tokens"`
 		} `json:"top_provider"`
@@ -52,7 +49,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 // List returns the models offered by the server, in its order.
-func (p *Provider) List(ctx context.Context) ([]Listed, error) {
+func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
 	var list modelList
 	err := p.client.JSON(ctx, http.MethodGet, p.url("models", ""), nil, &list)
 	if err == nil && list.Error != nil {
@@ -64,26 +61,73 @@ func (p *Provider) List(ctx context.Context) ([]Listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, err)
 	}
-	models := make([]Listed, 0, len(list.Data))
+	models := make([]llm.Listed, 0, len(list.Data))
 	for _, m := range list.Data {
-		models = append(models, Listed{
-			Name:      m.ID,
-			Window:    int(cmp.Or(m.Meta.Window, m.MaxModelLen, m.Loaded, m.ContextLength)),
+		models = append(models, llm.Listed{Name: m.ID, Facts: llm.Facts{
+			Window:    int(cmp.Or(m.Meta.Window, m.MaxModelLen, m.Loaded, m.ContextLength, m.ContextWindow)),
 			MaxOutput: int(m.Top.MaxOutput),
-		})
+		}})
 	}
 	return models, nil
 }
 
-// Models returns the names of the models offered by the server, in its order.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	models, err := p.List(ctx)
-	if err != nil {
-		return nil, err
+// OllamaWindow is the smallest default of Ollama's window. Ollama truncates longer input silently.
+//
+// Source: Ollama, "Context length": 4k, 32k or 256k tokens, by the memory of the graphics card.
+const OllamaWindow = 4096
+
+// Window asks a server for the window of a model by the paths of llama.cpp and Ollama, which may
+// not list it. A model of Ollama's has the window with which it is loaded, or else its parameter
+// num_ctx, or else OllamaWindow. The result is 0 if the server has none of these paths.
+//
+// Sources: llama.cpp, tools/server/README.md, GET /props; Ollama, API, GET /api/ps and POST
+// /api/show.
+func (p *Provider) Window(ctx context.Context, model string) int {
+	root := *p.base
+	root.Path = strings.TrimSuffix(root.Path, "/v1")
+	get := func(method, path string, in, out any) bool {
+		u := root.JoinPath(path)
+		if method == http.MethodGet && path == "props" {
+			u.RawQuery = url.Values{"model": {model}}.Encode() // llama.cpp serves several as a router
+		}
+		return p.client.JSON(ctx, method, u.String(), in, out) == nil
 	}
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = m.Name
+	var props struct {
+		Settings struct {
+			Window number `json:"n_ctx"`
+		} `json:"default_generation_settings"`
 	}
-	return names, nil
+	if get(http.MethodGet, "props", nil, &props) && props.Settings.Window > 0 {
+		return int(props.Settings.Window)
+	}
+	var loaded struct {
+		Models []struct {
+			Name   string `json:"name"`
+			Window number `json:"context_length"`
+		} `json:"models"`
+	}
+	if get(http.MethodGet, "api/ps", nil, &loaded) {
+		for _, m := range loaded.Models {
+			if m.Window > 0 && strings.TrimSuffix(m.Name, ":latest") == strings.TrimSuffix(model, ":latest") {
+				return int(m.Window)
+			}
+		}
+	}
+	var shown struct {
+		Parameters *string        `json:"parameters"` // lines of a name and a value
+		Details    map[string]any `json:"details"`
+	}
+	if !get(http.MethodPost, "api/show", map[string]string{"model": model}, &shown) || shown.Parameters == nil && shown.Details == nil {
+		return 0
+	}
+	if shown.Parameters != nil {
+		for line := range strings.Lines(*shown.Parameters) {
+			if f := strings.Fields(line); len(f) == 2 && f[0] == "num_ctx" {
+				if n, err := strconv.Atoi(f[1]); err == nil && n > 0 {
+					return n
+				}
+			}
+		}
+	}
+	return OllamaWindow
 }

@@ -214,14 +214,14 @@ func TestReasoningGoesBack(t *testing.T) {
 func TestList(t *testing.T) {
 	tests := []struct {
 		name, body string
-		want       []openai.Listed
+		want       []llm.Listed
 	}{
-		{"OpenAI", `{"object":"list","data":[{"id":"gpt-4.1","object":"model","created":1,"owned_by":"openai"},{"id":"o3"}]}`, []openai.Listed{{Name: "gpt-4.1"}, {Name: "o3"}}},
-		{"vLLM", `{"data":[{"id":"m","object":"model","max_model_len":4096,"root":"m","permission":[]}]}`, []openai.Listed{{Name: "m", Window: 4096}}},
-		{"OpenRouter", `{"data":[{"id":"a/b","context_length":131072,"top_provider":{"context_length":131072,"max_completion_tokens":8192},"pricing":{"prompt":"0.0000001"}},{"id":"c/d","context_length":null,"top_provider":{"max_completion_tokens":null}}]}`, []openai.Listed{{"a/b", 131072, 8192}, {Name: "c/d"}}},
-		{"LM Studio", `{"data":[{"id":"q","type":"llm","state":"loaded","max_context_length":32768,"loaded_context_length":4096}]}`, []openai.Listed{{Name: "q", Window: 4096}}},
-		{"wrong numbers", `{"data":[{"id":"q","max_model_len":-1,"context_length":"many"}]}`, []openai.Listed{{Name: "q"}}},
-		{"none", `{"data":[]}`, []openai.Listed{}},
+		{"OpenAI", `{"object":"list","data":[{"id":"gpt-4.1","object":"model","created":1,"owned_by":"openai"},{"id":"o3"}]}`, []llm.Listed{{Name: "gpt-4.1"}, {Name: "o3"}}},
+		{"vLLM", `{"data":[{"id":"m","object":"model","max_model_len":4096,"root":"m","permission":[]}]}`, []llm.Listed{{Name: "m", Facts: llm.Facts{Window: 4096}}}},
+		{"OpenRouter", `{"data":[{"id":"a/b","context_length":131072,"top_provider":{"context_length":131072,"max_completion_tokens":8192},"pricing":{"prompt":"0.0000001"}},{"id":"c/d","context_length":null,"top_provider":{"max_completion_tokens":null}}]}`, []llm.Listed{{Name: "a/b", Facts: llm.Facts{Window: 131072, MaxOutput: 8192}}, {Name: "c/d"}}},
+		{"LM Studio", `{"data":[{"id":"q","type":"llm","state":"loaded","max_context_length":32768,"loaded_context_length":4096}]}`, []llm.Listed{{Name: "q", Facts: llm.Facts{Window: 4096}}}},
+		{"wrong numbers", `{"data":[{"id":"q","max_model_len":-1,"context_length":"many"}]}`, []llm.Listed{{Name: "q"}}},
+		{"none", `{"data":[]}`, []llm.Listed{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -229,17 +229,17 @@ func TestList(t *testing.T) {
 		})
 	}
 	t.Run("llama.cpp", func(t *testing.T) {
-		checkList(t, recorded(t, "llamacpp/models.http"), []openai.Listed{{Name: "tinyllama", Window: 2048}})
+		checkList(t, recorded(t, "llamacpp/models.http"), []llm.Listed{{Name: "tinyllama", Facts: llm.Facts{Window: 2048}}})
 	})
 	for body, kind := range map[string]llm.ErrorKind{`{"error":{"message":"no"}}`: llm.ServerError, `{"models":[]}`: llm.BadReply, `<html>`: llm.BadReply} {
-		_, err := provider(t, openai.Config{BaseURL: serve(t, always(200, "application/json", body))}).Models(t.Context())
+		_, err := provider(t, openai.Config{BaseURL: serve(t, always(200, "application/json", body))}).List(t.Context())
 		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != kind {
 			t.Errorf("%s: %v, want the kind %q", body, err, kind)
 		}
 	}
 }
 
-func checkList(t *testing.T, reply func(*http.Request, []byte) (int, string, string), want []openai.Listed) {
+func checkList(t *testing.T, reply func(*http.Request, []byte) (int, string, string), want []llm.Listed) {
 	t.Helper()
 	p := provider(t, openai.Config{BaseURL: serve(t, func(r *http.Request, body []byte) (int, string, string) {
 		if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
@@ -254,9 +254,36 @@ func checkList(t *testing.T, reply func(*http.Request, []byte) (int, string, str
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the list (-want +got):\n%s", diff)
 	}
-	names, err := p.Models(t.Context())
-	if err != nil || len(names) != len(want) || len(names) > 0 && names[0] != want[0].Name {
-		t.Errorf("the names are %q, %v", names, err)
+}
+
+// TestWindow checks which window a server has for a model that it lists without one.
+func TestWindow(t *testing.T) {
+	const loaded = `{"models":[{"name":"qwen3:4b","context_length":8192},{"name":"llama3.2:latest","context_length":16384}]}`
+	tests := []struct {
+		name    string
+		replies map[string]string // by path; others are not found
+		want    int
+	}{
+		{"llama.cpp", map[string]string{"/props": `{"default_generation_settings":{"n_ctx":2048},"total_slots":4}`}, 2048},
+		{"Ollama, loaded", map[string]string{"/api/ps": loaded, "/api/show": `{"parameters":"num_ctx 100"}`}, 16384},
+		{"Ollama, with a parameter", map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"parameters":"stop                           \"</s>\"\nnum_ctx                        32768","model_info":{"llama.context_length":131072}}`}, 32768},
+		{"Ollama, with none", map[string]string{"/api/ps": `{"models":[]}`, "/api/show": `{"details":{"family":"llama"},"model_info":{"llama.context_length":131072}}`}, openai.OllamaWindow},
+		{"another", nil, 0},
+		{"a server that answers everything", map[string]string{"/props": `{}`, "/api/ps": `{}`, "/api/show": `{}`}, 0},
+		{"nonsense", map[string]string{"/props": `{"default_generation_settings":{"n_ctx":-1}}`, "/api/ps": `[]`, "/api/show": `<html>`}, 0},
+	}
+	for _, test := range tests {
+		for _, path := range []string{"/v1", ""} {
+			p := provider(t, openai.Config{BaseURL: strings.TrimSuffix(serve(t, func(r *http.Request, body []byte) (int, string, string) {
+				if reply := test.replies[r.URL.Path]; reply != "" {
+					return 200, "application/json", reply
+				}
+				return 404, "text/plain", "not found"
+			}), "/v1") + path})
+			if got := p.Window(t.Context(), "llama3.2"); got != test.want {
+				t.Errorf("%s: %d, want %d", test.name, got, test.want)
+			}
+		}
 	}
 }
 

@@ -5,9 +5,8 @@
 package searxng
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/internal/results"
+	"github.com/assay-rag/assay/provider/internal/websearch"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -35,58 +34,31 @@ type Config struct {
 	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Searcher searches the web. It implements assay.WebSearcher.
-type Searcher struct {
-	client wire.Client
-	base   string
-}
-
-// New returns a searcher. An invalid address is assay.ErrInvalid.
-func New(c Config) (*Searcher, error) {
-	name := cmp.Or(c.Name, "searxng")
-	client, base, err := wire.Endpoint{
-		Name: name, BaseURL: c.BaseURL, Key: c.Key, Headers: c.Headers, HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("Authorization", "Bearer ")
+// New returns a searcher. An invalid address is assay.ErrInvalid. A search without results because
+// the server's engines failed is an *llm.Error.
+func New(c Config) (assay.WebSearcher, error) {
+	client, base, err := wire.Endpoint(c).Client(wire.Service{Name: "searxng", Header: "Authorization", Prefix: "Bearer ", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
-	client.Explain = explain
-	return &Searcher{client: client, base: strings.TrimSuffix(base, "/search")}, nil
-}
-
-// Name implements assay.WebSearcher.
-func (s *Searcher) Name() string { return s.client.Name }
-
-// SearchWeb implements assay.WebSearcher. Failures are *llm.Error. A search without results because
-// the server's engines failed is one.
-func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
-	if n < 1 || strings.TrimSpace(query) == "" {
-		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
+	base = strings.TrimSuffix(base, "/search")
+	s := &websearch.Searcher{Client: client}
+	s.Fetch = func(ctx context.Context, query string, _ int) ([]websearch.Result, error) {
+		var out struct {
+			Results      json.RawMessage `json:"results"`
+			Unresponsive []any           `json:"unresponsive_engines"` // each is a list of a name and a reason
+		}
+		parameters := url.Values{"q": {query}, "format": {"json"}}
+		if err := client.JSON(ctx, http.MethodGet, base+"/search?"+parameters.Encode(), nil, &out); err != nil {
+			return nil, err
+		}
+		found, err := websearch.Listed(&client, out.Results)
+		if err == nil && len(found) == 0 && len(out.Unresponsive) > 0 {
+			err = client.Fail(llm.ServerError, "the engines that it asks do not answer: %v", out.Unresponsive)
+		}
+		return found, err
 	}
-	var out struct {
-		Results *[]struct {
-			URL     string `json:"url"`
-			Title   string `json:"title"`
-			Content string `json:"content"`
-		} `json:"results"`
-		Unresponsive []any `json:"unresponsive_engines"` // each is a list of a name and a reason
-	}
-	parameters := url.Values{"q": {query}, "format": {"json"}}
-	if err := s.client.JSON(ctx, http.MethodGet, s.base+"/search?"+parameters.Encode(), nil, &out); err != nil {
-		return nil, err
-	}
-	if out.Results == nil {
-		return nil, s.client.Fail(llm.BadReply, "the reply is not the JSON expected: it has no results, not even none")
-	}
-	raw := make([]results.Raw, len(*out.Results))
-	for i, r := range *out.Results {
-		raw[i] = results.Raw{URL: r.URL, Title: r.Title, Text: r.Content}
-	}
-	found, err := results.Clean(&s.client, raw, n)
-	if err == nil && len(raw) == 0 && len(out.Unresponsive) > 0 {
-		return nil, s.client.Fail(llm.ServerError, "the engines that it asks do not answer: %v", out.Unresponsive)
-	}
-	return found, err
+	return s, nil
 }
 
 // explain parses a failed response. A server without JSON output answers 403, and so does one that

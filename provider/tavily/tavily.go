@@ -5,9 +5,8 @@
 package tavily
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/internal/results"
+	"github.com/assay-rag/assay/provider/internal/websearch"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -40,59 +39,31 @@ type Config struct {
 	MaxBytes int64         // largest reply; 0: 8 MiB
 }
 
-// A Searcher searches the web. It implements assay.WebSearcher.
-type Searcher struct {
-	client wire.Client
-	base   string
-}
-
-// New returns a searcher. An invalid address is assay.ErrInvalid.
-func New(c Config) (*Searcher, error) {
-	client, base, err := wire.Endpoint{
-		Name: cmp.Or(c.Name, "tavily"), BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
-		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
-	}.Client("Authorization", "Bearer ")
+// New returns a searcher of at most MaxResults results, which does not request Tavily's own answer.
+// An invalid address is assay.ErrInvalid.
+func New(c Config) (assay.WebSearcher, error) {
+	client, base, err := wire.Endpoint(c).Client(wire.Service{Name: "tavily", URL: DefaultURL, Header: "Authorization", Prefix: "Bearer ", Explain: explain})
 	if err != nil {
 		return nil, err
 	}
-	client.Explain = explain
-	return &Searcher{client: client, base: base}, nil
+	s := &websearch.Searcher{Client: client, Most: MaxResults}
+	s.Fetch = func(ctx context.Context, query string, n int) ([]websearch.Result, error) {
+		var out struct {
+			Results json.RawMessage `json:"results"`
+		}
+		in := request{Query: query, MaxResults: n, Depth: "basic"}
+		if err := client.JSON(ctx, http.MethodPost, base+"/search", in, &out); err != nil {
+			return nil, err
+		}
+		return websearch.Listed(&client, out.Results)
+	}
+	return s, nil
 }
-
-// Name implements assay.WebSearcher.
-func (s *Searcher) Name() string { return s.client.Name }
 
 type request struct {
 	Query      string `json:"query"`
 	MaxResults int    `json:"max_results"`
 	Depth      string `json:"search_depth"`
-}
-
-// SearchWeb implements assay.WebSearcher. It returns at most MaxResults results and does not
-// request Tavily's own answer. Failures are *llm.Error.
-func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
-	if n < 1 || strings.TrimSpace(query) == "" {
-		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
-	}
-	in := request{Query: query, MaxResults: min(n, MaxResults), Depth: "basic"}
-	var out struct {
-		Results *[]struct {
-			URL     string `json:"url"`
-			Title   string `json:"title"`
-			Content string `json:"content"`
-		} `json:"results"`
-	}
-	if err := s.client.JSON(ctx, http.MethodPost, s.base+"/search", in, &out); err != nil {
-		return nil, err
-	}
-	if out.Results == nil {
-		return nil, s.client.Fail(llm.BadReply, "the reply is not the JSON expected: it has no results, not even none")
-	}
-	raw := make([]results.Raw, len(*out.Results))
-	for i, r := range *out.Results {
-		raw[i] = results.Raw{URL: r.URL, Title: r.Title, Text: r.Content}
-	}
-	return results.Clean(&s.client, raw, n)
 }
 
 // Tavily's own statuses: the limit of the plan, or of pay-as-you-go, is exhausted.

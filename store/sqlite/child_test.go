@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/ramdisk"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
@@ -25,6 +26,7 @@ import (
 const childVariable = "ASSAY_STORE_CHILD"
 
 func TestMain(m *testing.M) {
+	ramdisk.Use()
 	role := os.Getenv(childVariable)
 	if role == "" {
 		os.Exit(m.Run())

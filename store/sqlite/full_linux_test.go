@@ -60,7 +60,11 @@ func TestFullDisk(t *testing.T) {
 	ctx := t.Context()
 	dir := filepath.Join(disk, "data")
 	next, steps, full := 1, 0, 0
-	for leave := int64(0); leave < 900<<10; leave += 13 << 10 {
+	step := int64(13 << 10)
+	if testing.Short() {
+		step *= 5
+	}
+	for leave := int64(0); leave < 900<<10; leave += step {
 		free := fill(t, disk, leave)
 		err := func() (err error) {
 			s, err := Open(ctx, dir)

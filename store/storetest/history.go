@@ -50,7 +50,7 @@ func testVectorsHistory(t *testing.T, h Harness) {
 	}{
 		{10, x.put}, {2, x.delete}, {1, x.prune}, {10, x.putVectors}, {1, x.dropModel},
 	}
-	for step := range 200 {
+	for step := range usually(50, 200) {
 		n := x.rng.IntN(24)
 		for _, s := range steps {
 			if n -= s.weight; n < 0 {

@@ -193,14 +193,22 @@ func testLeaseShared(t *testing.T, h Harness) {
 	}
 }
 
-// cancelRounds is how many moments of cancellation the tests try.
-const cancelRounds = 60
+// usually returns the number of repetitions of a test: with -short, and otherwise.
+func usually(short, n int) int {
+	if testing.Short() {
+		return short
+	}
+	return n
+}
+
+// cancelRounds returns how many moments of cancellation the tests try.
+func cancelRounds() int { return usually(15, 60) }
 
 func testPutCancelled(t *testing.T, h Harness) {
 	w := openWriter(t, openTenant(t, h, "acme"))
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := []string(nil)
-	for i := range cancelRounds {
+	for i := range cancelRounds() {
 		var batch []store.Entry
 		var names []string
 		for j := range 20 {
@@ -232,7 +240,7 @@ func testAppendCancelled(t *testing.T, h Harness) {
 	defer closeLease(t, l)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var want []string
-	for i := range cancelRounds {
+	for i := range cancelRounds() {
 		path := fmt.Sprintf("step[%d]", i)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(600))*time.Microsecond)
 		rec, err := l.Append(ctx, smallRecord(path))

@@ -18,14 +18,18 @@ import (
 func long() bool { return os.Getenv("ASSAY_LONG") == "1" }
 
 // rounds returns n, or a hundred times as many with ASSAY_LONG=1, or a fifth with -short.
-func rounds(n int) int {
+func rounds(n int) int { return Rounds(max(1, n/5), n, 100*n) }
+
+// Rounds returns the number of repetitions of a random test: with -short, as usual, and with
+// ASSAY_LONG=1.
+func Rounds(short, usual, most int) int {
 	switch {
 	case long():
-		return 100 * n
+		return most
 	case testing.Short():
-		return max(1, n/5)
+		return short
 	}
-	return n
+	return usual
 }
 
 // seeds returns 0 to n-1, or only the value of ASSAY_SEED, to repeat a failure.

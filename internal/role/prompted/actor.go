@@ -116,7 +116,7 @@ func (t *turn) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 			t.note("%s; it was asked again without tools", providerText(err))
 		case isKind(err, llm.TooLong) && t.window > minWindow:
 			before := t.window
-			if t.window = max(minWindow, t.window/2); !t.begin() {
+			if t.window = smaller(t.window, t.request); !t.begin() {
 				return reply, err
 			}
 			t.note("%s; it was asked again with less, as if its window were %d tokens rather than %d", providerText(err), t.window, before)

@@ -218,7 +218,7 @@ func TestSmallWindow(t *testing.T) {
 	long := &llm.Error{Model: "fake/small", Kind: llm.TooLong, Status: 400, Message: "exceeds the available context size (2048 tokens)"}
 	c = replies(t, long, long, good)
 	got, err = prompted.Grader{Config: config()}.Grade(t.Context(), c, in)
-	if err != nil || got.Verdict != assay.Sufficient || len(c.calls) != 3 || len(c.last(2)) >= len(c.last(0)) {
+	if err != nil || got.Verdict != assay.Sufficient || len(c.calls) != 3 || len(c.last(1)) >= len(c.last(0)) || len(c.last(2)) >= len(c.last(1)) {
 		t.Errorf("%+v, %v after %d calls", got, err, len(c.calls))
 	}
 	// No hit fits the window.
@@ -268,7 +268,7 @@ func TestCutOff(t *testing.T) {
 		script []any
 		want   []int // MaxTokens of each call
 	}{
-		{"half a reply", llm.Facts{}, gradeInput, []any{cut(good[:20]), cut(good[:30]), good}, []int{600, 1200, 2048}},
+		{"half a reply", llm.Facts{}, gradeInput, []any{cut(good[:20]), cut(good[:30]), good}, []int{600, 1200, 2400}},
 		{"thoughts alone", llm.Facts{Window: 1 << 20}, gradeInput, []any{cut(""), cut(" "), good}, []int{600, 2400, 9600}},
 		{"an object in thoughts", llm.Facts{Window: 1 << 20}, gradeInput, []any{cut("<think>" + good), good}, []int{600, 1200}},
 		{"a whole one", llm.Facts{}, gradeInput, []any{cut(good + " and")}, []int{600}},

@@ -24,7 +24,7 @@ const (
 
 	// unknownWindow is the assumed window, in tokens, of an unknown model, and minWindow the
 	// smallest that is tried.
-	unknownWindow = 8192
+	unknownWindow = 32768
 	minWindow     = 1024
 
 	// retryRoom is the number of tokens of the window reserved for the problem with a reply.
@@ -146,7 +146,7 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 			a.request.Schema, a.out.sent = nil, nil
 		case isKind(err, llm.TooLong) && a.window > minWindow:
 			before := a.window
-			if a.window = max(minWindow, a.window/2); !a.begin() {
+			if a.window = smaller(a.window, a.request); !a.begin() {
 				return reply, err
 			}
 			a.notes = append(a.notes, fmt.Sprintf("%s; it was asked again with less, as if its window were %d tokens rather than %d", providerText(err), a.window, before))
@@ -154,6 +154,12 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 			return reply, err
 		}
 	}
+}
+
+// smaller returns the window to assume after a request was rejected as too long: half of what the
+// request needed, which may be far less than an assumed window.
+func smaller(window int, rejected llm.Request) int {
+	return max(minWindow, min(window, rejected.InputTokens()+rejected.MaxTokens)/2)
 }
 
 // refusesRequest reports whether a provider rejected the contents of a request, so that a different

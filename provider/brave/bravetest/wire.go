@@ -12,30 +12,24 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/brave"
+	"github.com/assay-rag/assay/provider/internal/wiretest"
 )
 
 // Search returns the wire of Brave's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
-		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
-			x, err := brave.New(brave.Config{
-				BaseURL: s.BaseURL + "/res/v1", HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
-				Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return x
-		},
+		Open: wiretest.Open(func(s llmtest.Setup) (assay.WebSearcher, error) {
+			s.BaseURL += "/res/v1"
+			return brave.New(brave.Config(wiretest.Endpoint(s)))
+		}),
 		Asked: func(t testing.TB, r *http.Request, body []byte) (string, int) {
+			wiretest.CheckGet(t, r, body, "/res/v1/web/search", "X-Subscription-Token", "")
 			q := r.URL.Query()
-			if r.Method != http.MethodGet || r.URL.Path != "/res/v1/web/search" || q.Get("text_decorations") != "false" || len(body) > 0 ||
-				r.Header.Get("X-Subscription-Token") != llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary {
-				t.Errorf("%s %s with the headers %v", r.Method, r.URL, r.Header)
+			if q.Get("text_decorations") != "false" {
+				t.Errorf("%s", r.URL)
 			}
 			n, err := strconv.Atoi(q.Get("count"))
 			if err != nil {
@@ -58,23 +52,23 @@ func Search() llmtest.WebWire {
 	}
 }
 
-func fail(f llmtest.Failure) (llmtest.Body, bool) {
-	e, ok := map[llm.ErrorKind]struct {
-		status int
-		code   string
-	}{
-		llm.BadRequest: {422, "VALIDATION"}, llm.BadKey: {422, "SUBSCRIPTION_TOKEN_INVALID"}, llm.NoQuota: {429, "QUOTA_LIMITED"},
-		llm.RateLimited: {429, "RATE_LIMITED"}, llm.ServerError: {500, "INTERNAL"},
-	}[f.Kind]
-	if !ok || f.RetryAfter > 0 && f.Kind != llm.RateLimited {
-		return llmtest.Body{}, false
-	}
-	b := llmtest.Document(e.status, map[string]any{
+var failures = wiretest.Failures(map[llm.ErrorKind]wiretest.Code{
+	llm.BadRequest: {Status: 422, Words: "VALIDATION"}, llm.BadKey: {Status: 422, Words: "SUBSCRIPTION_TOKEN_INVALID"}, llm.NoQuota: {Status: 429, Words: "QUOTA_LIMITED"},
+	llm.RateLimited: {Status: 429, Words: "RATE_LIMITED"}, llm.ServerError: {Status: 500, Words: "INTERNAL"},
+}, func(c wiretest.Code, message string) any {
+	return map[string]any{
 		"type": "ErrorResponse", "time": 1732000000,
-		"error": map[string]any{"id": "4f1a", "status": e.status, "code": e.code, "detail": f.Message},
-	})
-	if f.RetryAfter > 0 {
+		"error": map[string]any{"id": "4f1a", "status": c.Status, "code": c.Words, "detail": message},
+	}
+})
+
+func fail(f llmtest.Failure) (llmtest.Body, bool) {
+	b, ok := failures(f)
+	switch {
+	case f.RetryAfter > 0 && f.Kind != llm.RateLimited:
+		return llmtest.Body{}, false
+	case f.RetryAfter > 0:
 		b.Header = http.Header{"X-Ratelimit-Remaining": {"0, 1000"}, "X-Ratelimit-Reset": {fmt.Sprintf("%d, 1419704", f.RetryAfter/time.Second)}}
 	}
-	return b, true
+	return b, ok
 }

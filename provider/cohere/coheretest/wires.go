@@ -4,27 +4,19 @@
 package coheretest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
 
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/cohere"
+	"github.com/assay-rag/assay/provider/internal/wiretest"
 )
 
-func open(t testing.TB, s llmtest.Setup) *cohere.Provider {
-	p, err := cohere.New(cohere.Config{
-		BaseURL: s.BaseURL, HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
-		Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
+var open = wiretest.Open(func(s llmtest.Setup) (*cohere.Provider, error) {
+	return cohere.New(cohere.Config(wiretest.Endpoint(s)))
+})
 
 // Rerank returns the wire of a reranker.
 func Rerank() llmtest.RerankWire {
@@ -47,12 +39,8 @@ func Rerank() llmtest.RerankWire {
 			return in.Query, in.Documents
 		},
 		Reply: func(scores []llmtest.Score) llmtest.Body {
-			results := []any{}
-			for _, s := range scores {
-				results = append(results, map[string]any{"index": s.Index, "relevance_score": json.RawMessage(s.Value)})
-			}
 			return llmtest.Document(0, map[string]any{
-				"id": "07734bd2-2473-4f07-94e1-0d9f0e6843cf", "results": results,
+				"id": "07734bd2-2473-4f07-94e1-0d9f0e6843cf", "results": wiretest.Scores(scores, "relevance_score"),
 				"meta": map[string]any{"api_version": map[string]any{"version": "2"}, "billed_units": map[string]any{"search_units": 1}},
 			})
 		},
@@ -102,26 +90,17 @@ func Embed() llmtest.EmbedWire {
 	}
 }
 
-// errors maps kinds to statuses, with a prefix of the message if the status is ambiguous.
-var errors = map[llm.ErrorKind]struct {
-	status int
-	words  string
-}{
-	llm.BadRequest:  {400, "invalid request: "},
-	llm.BadKey:      {401, "invalid api token: "},
-	llm.NoQuota:     {402, ""},
-	llm.NoModel:     {404, "model not found: "},
-	llm.RateLimited: {429, "You are using a Trial key, which is limited to 40 API calls / minute. "},
-	llm.Filtered:    {498, ""},
-	llm.ServerError: {500, ""},
-	llm.Overloaded:  {503, ""},
-	llm.TimedOut:    {504, ""},
-}
-
-func fail(f llmtest.Failure) (llmtest.Body, bool) {
-	e, ok := errors[f.Kind]
-	if !ok {
-		return llmtest.Body{}, false
-	}
-	return llmtest.Document(e.status, map[string]any{"id": "7f4a0a1e-5f8a-4f4e-8e1e-3f6c8a1f7c8d", "message": e.words + f.Message}), true
-}
+// fail returns errors, with a prefix of the message if the status is ambiguous.
+var fail = wiretest.Failures(map[llm.ErrorKind]wiretest.Code{
+	llm.BadRequest:  {Status: 400, Words: "invalid request: "},
+	llm.BadKey:      {Status: 401, Words: "invalid api token: "},
+	llm.NoQuota:     {Status: 402},
+	llm.NoModel:     {Status: 404, Words: "model not found: "},
+	llm.RateLimited: {Status: 429, Words: "You are using a Trial key, which is limited to 40 API calls / minute. "},
+	llm.Filtered:    {Status: 498},
+	llm.ServerError: {Status: 500},
+	llm.Overloaded:  {Status: 503},
+	llm.TimedOut:    {Status: 504},
+}, func(c wiretest.Code, message string) any {
+	return map[string]any{"id": "7f4a0a1e-5f8a-4f4e-8e1e-3f6c8a1f7c8d", "message": c.Words + message}
+})

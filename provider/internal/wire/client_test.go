@@ -436,7 +436,7 @@ func TestEndpoint(t *testing.T) {
 		http.Error(w, r.Header.Get("X-Key")+" "+r.Header.Get("X-Team"), 400)
 	})
 	e := wire.Endpoint{Name: "test/model", BaseURL: url + "//", Key: wire.NewSecret(key), Headers: map[string]string{"X-Team": "team-0f8e7d6c5b4a"}}
-	c, base, err := e.Client("X-Key", "Key ")
+	c, base, err := e.Client(wire.Service{Header: "X-Key", Prefix: "Key "})
 	if err != nil || base != url {
 		t.Fatalf("%q, %v", base, err)
 	}
@@ -445,7 +445,7 @@ func TestEndpoint(t *testing.T) {
 	}
 	for _, address := range []string{"", "localhost:80", "ftp://x", "http://"} {
 		e.BaseURL = address
-		if _, _, err := e.Client("X-Key", ""); !errors.Is(err, assay.ErrInvalid) {
+		if _, _, err := e.Client(wire.Service{Name: "test", Header: "X-Key"}); !errors.Is(err, assay.ErrInvalid) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

@@ -6,26 +6,18 @@
 package jinatest
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/internal/wiretest"
 	"github.com/assay-rag/assay/provider/jina"
 )
 
-func open(t testing.TB, s llmtest.Setup) *jina.Provider {
-	p, err := jina.New(jina.Config{
-		BaseURL: s.BaseURL, HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
-		Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
+var open = wiretest.Open(func(s llmtest.Setup) (*jina.Provider, error) {
+	return jina.New(jina.Config(wiretest.Endpoint(s)))
+})
 
 // Rerank returns the wire of a reranker of Jina's. llama.cpp, vLLM and Infinity use the same
 // format.
@@ -58,11 +50,7 @@ func like(model string, format jina.Format, field string) llmtest.RerankWire {
 			return in.Query, in.Documents
 		},
 		Reply: func(scores []llmtest.Score) llmtest.Body {
-			results := []any{}
-			for _, s := range scores {
-				results = append(results, map[string]any{"index": s.Index, "relevance_score": json.RawMessage(s.Value)})
-			}
-			return llmtest.Document(0, map[string]any{"model": model, "object": "list", "usage": map[string]any{"total_tokens": 38}, field: results})
+			return llmtest.Document(0, map[string]any{"model": model, "object": "list", "usage": map[string]any{"total_tokens": 38}, field: wiretest.Scores(scores, "relevance_score")})
 		},
 		Fail:  fail,
 		Lacks: []llmtest.Feature{llmtest.RetryAfter},
@@ -89,11 +77,7 @@ func TEI() llmtest.RerankWire {
 			return in.Query, in.Texts
 		},
 		Reply: func(scores []llmtest.Score) llmtest.Body {
-			results := []any{}
-			for _, s := range scores {
-				results = append(results, map[string]any{"index": s.Index, "score": json.RawMessage(s.Value)})
-			}
-			return llmtest.Document(0, results)
+			return llmtest.Document(0, wiretest.Scores(scores, "score"))
 		},
 		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
 			status, kind := 0, ""
@@ -155,29 +139,19 @@ func Embed() llmtest.EmbedWire {
 	}
 }
 
-// errors maps kinds to statuses, with a code if the status is ambiguous.
-var errors = map[llm.ErrorKind]struct {
-	status int
-	code   string
-}{
-	llm.BadRequest:  {422, ""},
-	llm.BadKey:      {401, "AUTH_INVALID_API_KEY"},
-	llm.NoQuota:     {403, "AUTHZ_INSUFFICIENT_BALANCE"},
-	llm.NoModel:     {400, "INPUT_MODEL_NOT_FOUND"},
-	llm.RateLimited: {429, ""},
-	llm.ServerError: {500, ""},
-	llm.Overloaded:  {503, ""},
-	llm.TimedOut:    {504, ""},
-}
-
-func fail(f llmtest.Failure) (llmtest.Body, bool) {
-	e, ok := errors[f.Kind]
-	if !ok {
-		return llmtest.Body{}, false
+// fail returns errors, with a code if the status is ambiguous.
+var fail = wiretest.Failures(map[llm.ErrorKind]wiretest.Code{
+	llm.BadRequest:  {Status: 422},
+	llm.BadKey:      {Status: 401, Words: "AUTH_INVALID_API_KEY"},
+	llm.NoQuota:     {Status: 403, Words: "AUTHZ_INSUFFICIENT_BALANCE"},
+	llm.NoModel:     {Status: 400, Words: "INPUT_MODEL_NOT_FOUND"},
+	llm.RateLimited: {Status: 429},
+	llm.ServerError: {Status: 500},
+	llm.Overloaded:  {Status: 503},
+	llm.TimedOut:    {Status: 504},
+}, func(c wiretest.Code, message string) any {
+	if c.Words != "" {
+		message = "[" + c.Words + "] " + message
 	}
-	detail := f.Message
-	if e.code != "" {
-		detail = "[" + e.code + "] " + f.Message
-	}
-	return llmtest.Document(e.status, map[string]any{"detail": detail}), true
-}
+	return map[string]any{"detail": message}
+})

@@ -8,30 +8,23 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/internal/wiretest"
 	"github.com/assay-rag/assay/provider/searxng"
 )
 
 // Search returns the wire of SearXNG's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
-		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
-			x, err := searxng.New(searxng.Config{
-				BaseURL: s.BaseURL, HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
-				Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return x
-		},
+		Open: wiretest.Open(func(s llmtest.Setup) (assay.WebSearcher, error) {
+			return searxng.New(searxng.Config(wiretest.Endpoint(s)))
+		}),
 		Asked: func(t testing.TB, r *http.Request, body []byte) (string, int) {
+			wiretest.CheckGet(t, r, body, "/search", "Authorization", "Bearer ")
 			q := r.URL.Query()
-			if r.Method != http.MethodGet || r.URL.Path != "/search" || q.Get("format") != "json" || len(body) > 0 ||
-				r.Header.Get("Authorization") != "Bearer "+llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary {
-				t.Errorf("%s %s with the headers %v", r.Method, r.URL, r.Header)
+			if q.Get("format") != "json" {
+				t.Errorf("%s", r.URL)
 			}
 			return q.Get("q"), 0
 		},

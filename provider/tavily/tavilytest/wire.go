@@ -11,25 +11,18 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/internal/wiretest"
 	"github.com/assay-rag/assay/provider/tavily"
 )
 
 // Search returns the wire of Tavily's web search.
 func Search() llmtest.WebWire {
 	return llmtest.WebWire{
-		Open: func(t testing.TB, s llmtest.Setup) assay.WebSearcher {
-			x, err := tavily.New(tavily.Config{
-				BaseURL: s.BaseURL, HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
-				Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return x
-		},
+		Open: wiretest.Open(func(s llmtest.Setup) (assay.WebSearcher, error) {
+			return tavily.New(tavily.Config(wiretest.Endpoint(s)))
+		}),
 		Asked: func(t testing.TB, r *http.Request, body []byte) (string, int) {
 			var in struct {
 				Query      string `json:"query"`
@@ -53,15 +46,17 @@ func Search() llmtest.WebWire {
 			})
 		},
 		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
-			status, ok := map[llm.ErrorKind]int{llm.BadRequest: 400, llm.BadKey: 401, llm.NoQuota: 432, llm.RateLimited: 429, llm.ServerError: 500}[f.Kind]
-			if !ok {
-				return llmtest.Body{}, false
-			}
-			b := llmtest.Document(status, map[string]any{"detail": map[string]any{"error": f.Message}})
+			b, ok := failures(f)
 			if f.RetryAfter > 0 {
 				b.Header = http.Header{"Retry-After": {fmt.Sprint(int(f.RetryAfter / time.Second))}}
 			}
-			return b, true
+			return b, ok
 		},
 	}
 }
+
+var failures = wiretest.Failures(map[llm.ErrorKind]wiretest.Code{
+	llm.BadRequest: {Status: 400}, llm.BadKey: {Status: 401}, llm.NoQuota: {Status: 432}, llm.RateLimited: {Status: 429}, llm.ServerError: {Status: 500},
+}, func(_ wiretest.Code, message string) any {
+	return map[string]any{"detail": map[string]any{"error": message}}
+})

@@ -341,7 +341,7 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 	}
 	var offered []string
 	for _, m := range all {
-		offered = append(offered, m.name)
+		offered = append(offered, m.Name)
 	}
 	if near := Similar(choice.Model, offered); len(near) > 0 {
 		return "it has " + strings.Join(near, ", ")

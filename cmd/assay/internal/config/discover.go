@@ -13,13 +13,13 @@ import (
 
 // A listing is a server's reply to a request for its models.
 type listing struct {
-	models []listed
+	models []llm.Listed
 	err    error
 }
 
 // A discovery is the model chosen from a listing.
 type discovery struct {
-	model  listed
+	model  llm.Listed
 	others int // number of other candidates
 	err    error
 }
@@ -42,14 +42,14 @@ func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery 
 	case len(able) > mostListed:
 		return discovery{err: &Error{
 			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to take the first", name, len(able)),
-			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].name),
+			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].Name),
 		}}
 	}
 	return discovery{model: able[0], others: len(able) - 1}
 }
 
 // list returns the models that a provider's server lists. It asks the server once.
-func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, error) {
+func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]llm.Listed, error) {
 	s.mu.Lock()
 	known, ok := s.listings[name]
 	s.mu.Unlock()
@@ -71,15 +71,34 @@ func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, err
 	return all, err
 }
 
-// sizes returns the sizes that a server lists for a model. They are zero if it lists none.
+// sizes returns the sizes of a model as its server reports them, or zero Facts. It asks the server
+// once for each model.
 func (s *Set) sizes(ctx context.Context, provider, model string, e *endpoint) llm.Facts {
-	all, _ := s.list(ctx, provider, e) // a failing server is reported by the first call
+	s.mu.Lock()
+	known, ok := s.reported[provider+"/"+model]
+	s.mu.Unlock()
+	if ok {
+		return known
+	}
+	var f llm.Facts
+	all, err := s.list(ctx, provider, e)
 	for _, m := range all {
-		if m.name == model {
-			return m.facts
+		if m.Name == model {
+			f = m.Facts
 		}
 	}
-	return llm.Facts{}
+	if f.Window == 0 && e.window != nil && err == nil { // a failing server is reported by the first call
+		limited, cancel := context.WithTimeout(ctx, windowTimeout)
+		defer cancel()
+		f.Window = e.window(limited, model)
+	}
+	if ctx.Err() != nil {
+		return f
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported[provider+"/"+model] = f
+	return f
 }
 
 func isFailure(err error) bool {
@@ -88,11 +107,11 @@ func isFailure(err error) bool {
 }
 
 // someOf names the first few models.
-func someOf(all []listed) string {
+func someOf(all []llm.Listed) string {
 	const most = 5
 	var names []string
 	for _, m := range all[:min(most, len(all))] {
-		names = append(names, m.name)
+		names = append(names, m.Name)
 	}
 	text := strings.Join(names, ", ")
 	if more := len(all) - most; more > 0 {
@@ -123,16 +142,19 @@ func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Res
 // listTimeout bounds a request for a server's models.
 const listTimeout = 5 * time.Second
 
+// windowTimeout bounds the requests for a model's window.
+const windowTimeout = 3 * time.Second
+
 // notForChat holds parts of the names of models that do not write text.
 var notForChat = []string{"embed", "rerank", "bge-", "gte-", "e5-", "minilm", "colbert", "whisper", "tts", "clip", "dall-e", "moderation", "guard"}
 
 // writers returns the models that may write answers, in the order of the list.
-func writers(all []listed) []listed {
-	var out []listed
+func writers(all []llm.Listed) []llm.Listed {
+	var out []llm.Listed
 next:
 	for _, m := range all {
 		for _, part := range notForChat {
-			if strings.Contains(strings.ToLower(m.name), part) {
+			if strings.Contains(strings.ToLower(m.Name), part) {
 				continue next
 			}
 		}

@@ -28,16 +28,11 @@ type endpoint struct {
 	embed  func(ctx context.Context, model string, f modelFacts) (llm.Embedder, error)
 	rerank func(model string, f modelFacts) llm.Reranker
 	verify func() (ground.Service, error)
-	list   func(ctx context.Context) ([]listed, error)
+	list   func(ctx context.Context) ([]llm.Listed, error)
+	window func(ctx context.Context, model string) int // of a model that is listed without; 0: unknown
 	policy func(ctx context.Context, r bedrock.Resources) (bedrock.Policy, error)
 
 	bedrock *bedrock.Provider // for services that answer questions themselves
-}
-
-// listed is a model that a server lists.
-type listed struct {
-	name  string
-	facts llm.Facts // as the server reports them
 }
 
 // open opens a provider without calling it.
@@ -108,14 +103,7 @@ func (p *Provider) openOpenAI() (*endpoint, error) {
 				QueryPrefix: f.QueryPrefix, PassagePrefix: f.PassagePrefix,
 			})
 		},
-		list: func(ctx context.Context) ([]listed, error) {
-			all, err := o.List(ctx)
-			var out []listed
-			for _, m := range all {
-				out = append(out, listed{m.Name, llm.Facts{Window: m.Window, MaxOutput: m.MaxOutput}})
-			}
-			return out, err
-		},
+		list: o.List, window: o.Window,
 	}, nil
 }
 
@@ -126,7 +114,7 @@ func (p *Provider) openAnthropic() (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{chat: a.Model, list: names(a.Models)}, nil
+	return &endpoint{chat: a.Model, list: a.List}, nil
 }
 
 func (p *Provider) openGemini() (*endpoint, error) {
@@ -141,7 +129,7 @@ func (p *Provider) openGemini() (*endpoint, error) {
 		embed: func(_ context.Context, model string, f modelFacts) (llm.Embedder, error) {
 			return g.Embedder(model, gemini.EmbedConfig{Dimensions: f.Dimensions, MaxTokens: f.MaxTokens})
 		},
-		list: names(g.Models),
+		list: g.List,
 	}, nil
 }
 
@@ -197,13 +185,17 @@ func (p *Provider) openBedrock() (*endpoint, error) {
 	}, nil
 }
 
+// tellsSizes reports whether the provider's server may know the sizes of its models. OpenAI's own
+// and Bedrock list only names.
+func (p *Provider) tellsSizes() bool { return p.listed || p.Type == Anthropic || p.Type == Gemini }
+
 // names adapts a function that lists names to one that lists models.
-func names(list func(context.Context) ([]string, error)) func(context.Context) ([]listed, error) {
-	return func(ctx context.Context) ([]listed, error) {
+func names(list func(context.Context) ([]string, error)) func(context.Context) ([]llm.Listed, error) {
+	return func(ctx context.Context) ([]llm.Listed, error) {
 		all, err := list(ctx)
-		var out []listed
+		var out []llm.Listed
 		for _, name := range all {
-			out = append(out, listed{name: name})
+			out = append(out, llm.Listed{Name: name})
 		}
 		return out, err
 	}

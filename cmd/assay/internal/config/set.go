@@ -16,6 +16,7 @@ import (
 	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
+	"github.com/assay-rag/assay/provider/openai"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -26,12 +27,13 @@ type Set struct {
 
 	mu       sync.Mutex
 	opened   map[string]*endpoint
-	listings map[string]listing // by provider
+	listings map[string]listing   // by provider
+	reported map[string]llm.Facts // by provider/model
 }
 
 // Open returns a Set for the configuration. It calls no server.
 func (c *Config) Open() *Set {
-	return &Set{c: c, opened: map[string]*endpoint{}, listings: map[string]listing{}}
+	return &Set{c: c, opened: map[string]*endpoint{}, listings: map[string]listing{}, reported: map[string]llm.Facts{}}
 }
 
 // Config returns the configuration.
@@ -139,22 +141,17 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 		if d.err != nil {
 			return scrubModel(silent{choice.Provider, d.err}, &s.c.Secrets), ctx.Err()
 		}
-		name, f = d.model.name, s.c.Facts(choice.Provider, d.model.name)
+		name, f = d.model.Name, s.c.Facts(choice.Provider, d.model.Name)
 	}
-	if f.Window == 0 && s.c.Providers[choice.Provider].listed {
+	if f.Window == 0 && s.c.Providers[choice.Provider].tellsSizes() {
 		said := s.sizes(ctx, choice.Provider, name, e)
 		f.Window, f.MaxOutput = said.Window, cmp.Or(f.MaxOutput, said.MaxOutput)
 	}
 	if f.Window == 0 && choice.Provider == ollama {
-		f.Window = ollamaWindow
+		f.Window = openai.OllamaWindow // it truncates longer input silently
 	}
 	return scrubModel(e.guard.Model(e.chat(name), f), &s.c.Secrets), nil
 }
-
-// ollamaWindow is Ollama's default context window. Ollama truncates longer input silently.
-//
-// Source: Ollama, FAQ, "How can I specify the context window size?"
-const ollamaWindow = 4096
 
 // Guardrail opens a provider's guardrail as a verifier.
 func (s *Set) Guardrail(provider string) (ground.Service, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/openai"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -162,11 +163,51 @@ func TestTooManyModels(t *testing.T) {
 	}
 }
 
+// TestUnlistedWindow checks that a server is asked once for the window of a model that it lists
+// without one, and that a server that stalls or fails does not prevent an answer.
+func TestUnlistedWindow(t *testing.T) {
+	asked := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked[r.URL.Path]++
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/v1/models":
+			fmt.Fprint(w, `{"data":[{"id":"q"},{"id":"r","max_model_len":4096}]}`)
+		case "/props":
+			fmt.Fprint(w, `{"default_generation_settings":{"n_ctx":2048}}`)
+		case "/v1beta/models", "/v1beta/v1/models":
+			fmt.Fprint(w, `{"models":[{"name":"models/gemini-9","inputTokenLimit":5000,"supportedGenerationMethods":["generateContent"]}]}`)
+		default:
+			w.WriteHeader(500)
+		}
+	}))
+	defer server.Close()
+	set := mustLoad(t, "providers: {gemini: {base_url: '"+server.URL+"'}, anthropic: {base_url: '"+server.URL+"/failing'}}", env{"OPENAI_BASE_URL": server.URL + "/v1"}).Open()
+	tests := []struct {
+		provider, model string
+		want            int
+	}{
+		{"openai", "q", 2048}, {"openai", "q", 2048}, {"openai", "r", 4096}, {"gemini", "gemini-9", 5000}, {"anthropic", "claude-9", 0},
+	}
+	for _, test := range tests {
+		m, err := set.Model(t.Context(), Choice{Provider: test.provider, Model: test.model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := llm.FactsOf(m).Window; got != test.want {
+			t.Errorf("the window of %s/%s is %d, want %d", test.provider, test.model, got, test.want)
+		}
+	}
+	if asked["/v1/models"] != 1 || asked["/props"] != 1 {
+		t.Errorf("requests: %v, want one for the list and one for the window", asked)
+	}
+}
+
 // TestOllamaWindow checks that Ollama models have its default window, since Ollama truncates
 // silently.
 func TestOllamaWindow(t *testing.T) {
 	url := lists(t, `{"data":[{"id":"llama3.2"}]}`)
-	for text, want := range map[string]int{"": ollamaWindow, "models: {ollama/llama3.2: {window: 32768}}": 32768} {
+	for text, want := range map[string]int{"": openai.OllamaWindow, "models: {ollama/llama3.2: {window: 32768}}": 32768} {
 		m, err := mustLoad(t, text, env{"OLLAMA_HOST": url}).Open().Models(t.Context())
 		if err != nil {
 			t.Fatal(err)

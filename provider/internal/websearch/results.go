@@ -1,6 +1,4 @@
-// Package results converts the results of web search services to assay's. It drops addresses other
-// than the web's and duplicates, and removes invisible characters from text.
-package results
+package websearch
 
 import (
 	"html"
@@ -14,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// A Raw is a result as sent by a service.
-type Raw struct{ URL, Title, Text string }
+// A Result is a result as sent by a service.
+type Result struct{ URL, Title, Text string }
 
 // The size limits of a result, in bytes. Longer titles and texts are truncated with an ellipsis.
 const (
@@ -24,13 +22,13 @@ const (
 	maxText  = 4000
 )
 
-// Clean returns the first n usable results, in order. It drops results without an HTTP address,
+// clean returns the first n usable results, in order. It drops results without an HTTP address,
 // with a user in it, and of a page that is already included. If none of several results has any
 // address, the reply is invalid.
-func Clean(c *wire.Client, raw []Raw, n int) ([]assay.WebResult, error) {
+func clean(c *wire.Client, raw []Result, n int) ([]assay.WebResult, error) {
 	out := []assay.WebResult{}
 	seen := map[string]bool{}
-	if len(raw) > 0 && !slices.ContainsFunc(raw, func(r Raw) bool { return strings.TrimSpace(r.URL) != "" }) {
+	if len(raw) > 0 && !slices.ContainsFunc(raw, func(r Result) bool { return strings.TrimSpace(r.URL) != "" }) {
 		return nil, c.Fail(llm.BadReply, "results without an address")
 	}
 	for _, r := range raw {
