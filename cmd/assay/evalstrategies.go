@@ -55,8 +55,8 @@ first row is a naive baseline: vector search, one prompt, no checks. Iterations 
 searches for each sub-question. The strategy managed is left out: it is a service.
 
 The roles are local unless --record calls the configured models and keeps their replies,
-which --recorded plays back without a network. A call that was not recorded fails. Replies
-quote the passages: a recording is as confidential as the set.
+which --recorded plays back without a network; a local role stands in for a call that was
+not recorded. Replies quote the passages: a recording is as confidential as the set.
 --savings measures instead what saves calls and tokens, and what evidence that costs.`,
 		Example: `  assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
   assay eval strategies --recorded replies.jsonl ./musique`,

@@ -26,7 +26,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Options configures Tune.
+// Options configures Run.
 type Options struct {
 	Strategy  string          // with which questions are asked
 	Limits    strategy.Limits // the current configuration
@@ -39,7 +39,7 @@ type Options struct {
 	Progress func(eval.Progress) // called by one goroutine at a time; may be nil
 }
 
-// A Tuning is the result of Tune.
+// A Tuning is the result of Run.
 type Tuning struct {
 	Set       string `json:"set"`
 	Questions int    `json:"questions"` // with labels
@@ -110,7 +110,7 @@ const tunedDepth = 10
 // auto, it last chooses the strategy that auto goes on with; see tuner.route. A set without labelled
 // questions is assay.ErrInvalid. No language model is called.
 //
-// The measurements are kept in the folder, so that an interrupted Tune can be resumed. Tune removes
+// The measurements are kept in the folder, so that an interrupted Run can be resumed. Run removes
 // its runs from the engine's store.
 func Run(ctx context.Context, e *engine.Engine, d testset.Dataset, folder *answers.Folder, opts Options) (Tuning, error) {
 	library, err := answers.OpenLibrary(ctx, e, opts.Principal)

@@ -51,7 +51,7 @@ func houses(t *testing.T, n int) (*engine.Engine, []testset.Case) {
 	return e, cases
 }
 
-// tuneIn runs Tune with a folder.
+// tuneIn tunes with a folder.
 func tuneIn(t *testing.T, e *engine.Engine, cases []testset.Case, dir string, opts tune.Options) tune.Tuning {
 	t.Helper()
 	d := testset.Dataset{Name: "houses", Hash: "1", Cases: cases}
@@ -80,8 +80,8 @@ func knob(t *testing.T, of tune.Tuning, name string) tune.Knob {
 	return of.Knobs[i]
 }
 
-// TestTuneFindsWrongThresholds checks that Tune lowers thresholds that are far too high and reports
-// the gain. It must leave no runs, and a second Tune must not measure anything again.
+// TestTuneFindsWrongThresholds checks that Run lowers thresholds that are far too high and reports
+// the gain. It must leave no runs, and a second one must not measure anything again.
 func TestTuneFindsWrongThresholds(t *testing.T) {
 	e, cases := houses(t, 32)
 	dir := t.TempDir()
