@@ -36,7 +36,7 @@ type strategiesFlags struct {
 	scripted         bool
 }
 
-// recordedRoles and recordingRoles are the values of eval.StrategyRow.Roles for roles that are not
+// recordedRoles and recordingRoles are the values of strategies.Row.Roles for roles that are not
 // local.
 const (
 	recordedRoles  = "recorded"

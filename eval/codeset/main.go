@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// write writes a set in the layout that eval.ReadSet reads.
+// write writes a set in the layout that testset.ReadSet reads.
 func write(folder string, set testset.Set) error {
 	type entry struct {
 		ID    string `json:"_id"`

@@ -7,7 +7,7 @@
 // control and bidirectional characters are made visible. Without script the page shows the same,
 // with all questions at once.
 //
-// The package computes no figures itself. They are those of the [eval.Report].
+// The package computes no figures itself. They are those of the [answers.Report].
 package report
 
 import (
