@@ -43,7 +43,9 @@ var allowed = map[string][]string{
 	"strategy":          {"role", "internal/role", "ground", "llm", "internal/retrieve", "run", "internal/tool"},
 	"engine":            {"llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats"},
 	"eval":              {"llm", "internal/graph", "internal/rerank", "engine", "internal/retrieve", "internal/index", "strategy", "run", "ground", "role", "internal/role", "store"},
-	"provider":          {"llm", "ground"}, // provider/embedded also provider/local
+	"eval/handwritten":  {"eval", "engine", "llm", "ground", "role", "store", "provider"},                     // a program
+	"train/fit":         {"eval", "internal/retrieve", "internal/rerank", "internal/role", "llm", "provider"}, // a program
+	"provider":          {"llm", "ground"},                                                                    // provider/embedded also provider/local
 	"internal/models":   {},
 	"scripts":           {},
 	"standalone":        {"engine", "provider"},

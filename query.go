@@ -1,7 +1,9 @@
 package assay
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -24,8 +26,37 @@ type Query struct {
 	// reranker.
 	VectorWeight float64 `json:"vector_weight,omitempty"`
 	Unranked     bool    `json:"unranked,omitempty"`
+	BM25         BM25    `json:"bm25,omitzero"` // parameters of the score by words
 
 	From []string `json:"from,omitempty"` // IDs of chunks to follow in addition to the best ones; IDs outside the search are dropped
+}
+
+// BM25 are the parameters of the score by words. A zero field means its default.
+type BM25 struct {
+	K1 float64 `json:"k1,omitempty" yaml:"k1"` // how much repeated words count, in (0, 10]; 0.9
+	B  float64 `json:"b,omitempty" yaml:"b"`   // how much long passages are penalised, in (0, 1]; 0.4
+}
+
+// DefaultBM25 are the parameters that replace zero fields of BM25.
+var DefaultBM25 = BM25{K1: 0.9, B: 0.4}
+
+// Over returns p with zero fields taken from below.
+func (p BM25) Over(below BM25) BM25 {
+	return BM25{K1: cmp.Or(p.K1, below.K1), B: cmp.Or(p.B, below.B)}
+}
+
+// MaxK1 is the largest K1.
+const MaxK1 = 10
+
+// Check returns an error that wraps ErrInvalid if a parameter is out of range.
+func (p BM25) Check() error {
+	if !(0 <= p.K1 && p.K1 <= MaxK1) {
+		return fmt.Errorf("k1 of BM25 is %v and not in (0, %d]: %w", p.K1, MaxK1, ErrInvalid)
+	}
+	if !(0 <= p.B && p.B <= 1) {
+		return fmt.Errorf("b of BM25 is %v and not in (0, 1]: %w", p.B, ErrInvalid)
+	}
+	return nil
 }
 
 // A Mode selects the scores that find candidates.

@@ -123,6 +123,8 @@ func TestNothingLeaks(t *testing.T) {
 		{"another strategy", asker, with(func(r *Request) { r.Strategy = "corrective" })},
 		{"settings", asker, with(func(r *Request) { r.Settings.Self.Iterations = 1 })},
 		{"limits", asker, with(func(r *Request) { r.Limits.Keep = 1 })},
+		{"parameters of BM25", asker, with(func(r *Request) { r.Limits.BM25.K1 = 1.2 })},
+		{"where auto goes on", asker, with(func(r *Request) { r.Settings.Auto.Escalate = "static" })},
 		{"fewer iterations", asker, with(func(r *Request) { r.Budget.Iterations = 1 })},
 		{"less time", asker, with(func(r *Request) { r.Budget.Wall = time.Second })},
 		{"a mode", asker, with(func(r *Request) { r.Mode = "thorough" })},

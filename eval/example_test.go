@@ -6,10 +6,8 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// Measure a ranking against the documents that are relevant.
-func ExampleMeasure() {
-	m := eval.Measure([]string{"travel.md", "leave.md", "history.md"}, map[string]int{"leave.md": 1})
-	fmt.Printf("nDCG %.2f, MRR %.2f, recall %.2f\n", m.NDCG10, m.MRR10, m.Recall10)
-	// Output:
-	// nDCG 0.63, MRR 0.50, recall 1.00
+// Count how often each sub-question was searched.
+func ExampleIterations() {
+	fmt.Println(eval.Iterations([]string{"sub[0]/search[0]/search", "sub[0]/search[1]/search", "sub[1]/search[0]/search"}))
+	// Output: 1.5
 }

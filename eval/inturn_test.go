@@ -8,7 +8,7 @@ import (
 // TestInTurn checks that each item is reported, in order and one at a time.
 func TestInTurn(t *testing.T) {
 	var heard []int
-	step := inTurn(400, func(done, all int) {
+	step := InTurn(400, func(done, all int) {
 		if heard = append(heard, done); all != 400 {
 			t.Errorf("%d of %d", done, all)
 		}
@@ -30,5 +30,5 @@ func TestInTurn(t *testing.T) {
 	if len(heard) != 400 {
 		t.Errorf("heard of %d of 400", len(heard))
 	}
-	inTurn(1, nil)()
+	InTurn(1, nil)()
 }

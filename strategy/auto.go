@@ -2,7 +2,9 @@ package strategy
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -15,13 +17,14 @@ var autoSpec = Spec{
 	Summary:   "searches once, and goes on as corrective or multihop only if the evidence does not suffice",
 	Source:    "assay's own",
 	Func:      Auto,
-	Defaults:  "those of static and, where it goes on, of corrective or multihop",
+	Defaults:  "those of static and, where it goes on, of corrective or multihop; auto.escalate names another strategy to go on with",
 	UsualCost: "as static if the first search suffices; else the steps of corrective or multihop besides",
 }
 
 // Auto searches once, like Static but with the plan's filter, and answers if the hits are
 // sufficient. Otherwise it goes on like Corrective, without repeating the search for a question in
-// one part. Questions that plainly ask for several things go to Corrective at once.
+// one part. Questions that plainly ask for several things go to Corrective at once. Settings.Auto
+// names another strategy to go on with.
 //
 // A question that describes a thing instead of naming it, as in "the spouse of the director of Jump
 // for Glory", is searched once with a far walk over the entity graph, like Graph. If that is
@@ -36,6 +39,9 @@ var autoSpec = Spec{
 //	clapnq     .99 .06 5.0  .99 .05  6.5  .99 .06 5.3
 func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
+	if name := env.Settings.Auto.Escalate; !slices.Contains(Escalations(), name) {
+		return Result{}, fmt.Errorf("auto cannot go on with the strategy %q, want one of %s: %w", name, strings.Join(Escalations(), ", "), assay.ErrInvalid)
+	}
 	plan, said, err := env.outline(ctx, s)
 	if stop := stopOf(err); stop != "" {
 		return env.unplannable("auto", stop, err, said), nil
@@ -46,7 +52,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.inSteps(plan)
 	filter, common := filterOf(plan)
 	if plan.Shape == role.Conjunction || !common {
-		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, said)
+		return env.escalate(ctx, s, plan, nil, said)
 	}
 	query := assay.Query{Text: env.Question, Filter: filter}
 	if plan.Shape == role.Chain {
@@ -68,7 +74,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if enough {
 		found := []finding{f}
 		answer, ungrounded, err := env.finish(ctx, s.Sub("finish", 0), "static", found)
-		if err != nil || len(ungrounded) == 0 {
+		if err != nil || len(ungrounded) == 0 || env.Settings.Auto.Escalate == "static" {
 			return answer, err
 		}
 		if plan.Shape != role.Single && len(answer.Claims) > 0 { // the parts would not keep what stands
@@ -76,13 +82,66 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		}
 		f = found[0]
 	}
-	if plan.Shape == role.Single {
-		return env.correct(ctx, s.Sub("corrective", 0), plan, &f, notes{})
+	return env.escalate(ctx, s, plan, &f, notes{})
+}
+
+// escalations are the strategies that Auto can go on with, the default first. Those without a Func
+// use the first search; see escalate. The strategy managed is not among them, because it asks a
+// service.
+var escalations = []struct {
+	name string
+	ask  Func
+}{
+	{"corrective", nil}, {"static", nil}, {"multihop", Multihop}, {"graph", Graph}, {"adaptive", Adaptive}, {"advanced", Advanced},
+	{"fusion", Fusion}, {"crag", CRAG}, {"self", Self}, {"judge", Judge}, {"reflect", Reflect}, {"react", React}, {"agent", Agent},
+}
+
+// Escalations names the strategies that Auto can go on with, the default first. With static it does
+// not go on.
+func Escalations() []string {
+	names := make([]string, len(escalations))
+	for i, x := range escalations {
+		names[i] = x.name
 	}
-	// The first search is not one of the plan's parts, but it is reported and counted.
-	answer, err := env.correct(ctx, s.Sub("corrective", 0), plan, nil, f.notes)
-	answer.Searched = append(slices.Clone(f.searched), answer.Searched...)
-	answer.Iterations += f.iterations
+	return names
+}
+
+// escalate answers with the strategy that Settings.Auto names. First is the search for the question
+// itself, or nil if there was none; said holds the notes before it.
+func (e Env) escalate(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (Result, error) {
+	name := e.Settings.Auto.Escalate
+	if first == nil && name == "static" {
+		f, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+		if err != nil {
+			return Result{}, err
+		}
+		said.join(f.notes)
+		f.notes = said
+		first = &f
+	}
+	if name == "static" {
+		answer, _, err := e.finish(ctx, s.Sub("finish", 0), name, []finding{*first})
+		return answer, err
+	}
+	if name == "corrective" && first != nil && plan.Shape == role.Single { // go on from the first search
+		return e.correct(ctx, s.Sub(name, 0), plan, first, notes{})
+	}
+	// The first search is not one of the strategy's own, but it is reported and counted.
+	if first != nil {
+		said.join(first.notes)
+	}
+	var answer Result
+	var err error
+	if name == "corrective" {
+		answer, err = e.correct(ctx, s.Sub(name, 0), plan, nil, said)
+	} else {
+		answer, err = escalations[slices.Index(Escalations(), name)].ask(ctx, s.Sub(name, 0), e)
+		answer.Notes = withNotes(said.list(), answer.Notes...)
+	}
+	if first != nil {
+		answer.Searched = append(slices.Clone(first.searched), answer.Searched...)
+		answer.Iterations += first.iterations
+	}
 	return answer, err
 }
 
@@ -99,7 +158,11 @@ func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error)
 // sufficient, otherwise it follows the plan, starting with the names in f's hits.
 func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f finding) (Result, error) {
 	found, name := []finding{f}, "graph"
-	if !f.cutShort() && !f.sufficient() {
+	insufficient := !f.cutShort() && !f.sufficient()
+	if insufficient && e.Settings.Auto.Escalate != defaultSettings.Auto.Escalate {
+		return e.escalate(ctx, s, plan, &f, notes{})
+	}
+	if insufficient {
 		parts, err := e.hops(ctx, s.Sub("multihop", 0), plan, &f)
 		if err != nil {
 			return Result{}, err

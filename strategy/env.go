@@ -222,6 +222,8 @@ type Limits struct {
 	// Ordering of hits, see assay.Query.
 	VectorWeight float64 `json:"vector_weight,omitempty" yaml:"-"`
 	Unranked     bool    `json:"unranked,omitempty" yaml:"-"`
+
+	BM25 assay.BM25 `json:"bm25,omitzero" yaml:"-"` // parameters of the score by words
 }
 
 // defaultLimits replace zero fields of Limits.
@@ -244,5 +246,6 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.Alone, below.Alone)
 	or(&l.VectorWeight, below.VectorWeight)
 	l.Unranked = l.Unranked || below.Unranked
+	l.BM25 = l.BM25.Over(below.BM25)
 	return l
 }

@@ -38,6 +38,7 @@ func TestModeSettings(t *testing.T) {
 	d := defaultSettings
 	quick, thorough := Quick.Settings(Settings{}), Thorough.Settings(Settings{})
 	want := Settings{
+		Auto:     AutoSettings{Escalate: "corrective"},
 		CRAG:     CRAGSettings{Correct: 0.7, Incorrect: 0.3, Relevant: 2, Web: 3, WebScore: 0.8},
 		Self:     SelfSettings{Iterations: 2},
 		Adaptive: AdaptiveSettings{Simple: 2, Moderate: 3, Rounds: 1, Complex: 2},

@@ -9,6 +9,7 @@ import (
 // Settings are the thresholds of the strategies. Zero fields mean the defaults, which come from the
 // publications of the strategies.
 type Settings struct {
+	Auto     AutoSettings     `json:"auto,omitzero" yaml:"auto"`
 	CRAG     CRAGSettings     `json:"crag" yaml:"crag"`
 	Self     SelfSettings     `json:"self" yaml:"self"`
 	Adaptive AdaptiveSettings `json:"adaptive" yaml:"adaptive"`
@@ -42,6 +43,13 @@ type VerifySettings struct {
 	//	right paraphrases     0.8   3.3   4.2   9.2   9.2  10.0
 	//	another question's   50.0  69.2  83.8  88.8  91.7  95.4
 	Relevance float64 `json:"relevance" yaml:"relevance"`
+}
+
+// AutoSettings are the settings of the strategy auto.
+type AutoSettings struct {
+	// Escalate names the strategy that answers if the first search is insufficient, one of
+	// Escalations; corrective.
+	Escalate string `json:"escalate,omitempty" yaml:"escalate"`
 }
 
 // CRAGSettings are the settings of the strategy crag.
@@ -98,6 +106,7 @@ type MultihopSettings struct {
 // Augmented Generation", 2024; Asai et al., "Self-RAG", 2023; Jeong et al., "Adaptive-RAG", 2024;
 // Raudaschl, "RAG-Fusion", 2023; Yao et al., "ReAct", 2022.
 var defaultSettings = Settings{
+	Auto:     AutoSettings{Escalate: "corrective"},
 	CRAG:     CRAGSettings{Correct: 0.7, Incorrect: 0.3, Relevant: 2, Web: 5, WebScore: 0.8},
 	Self:     SelfSettings{Iterations: 3},
 	Adaptive: AdaptiveSettings{Simple: 3, Moderate: 5, Rounds: 2, Complex: 3},
@@ -119,6 +128,7 @@ func (s Settings) withDefaults() Settings { return s.Over(defaultSettings) }
 
 // Over returns s with unset fields taken from below.
 func (s Settings) Over(below Settings) Settings {
+	or(&s.Auto.Escalate, below.Auto.Escalate)
 	or(&s.CRAG.Correct, below.CRAG.Correct)
 	or(&s.CRAG.Incorrect, below.CRAG.Incorrect)
 	or(&s.CRAG.Relevant, below.CRAG.Relevant)
@@ -143,8 +153,9 @@ func (s Settings) Over(below Settings) Settings {
 }
 
 // or sets a field that is unset.
-func or[T int | float64 | time.Duration](field *T, value T) {
-	if *field <= 0 {
+func or[T int | float64 | time.Duration | string](field *T, value T) {
+	var unset T
+	if *field <= unset {
 		*field = value
 	}
 }

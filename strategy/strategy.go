@@ -140,6 +140,7 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 		q.VectorWeight = e.Limits.VectorWeight
 	}
 	q.Unranked = q.Unranked || e.Limits.Unranked
+	q.BM25 = q.BM25.Over(e.Limits.BM25)
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)

@@ -212,6 +212,10 @@ func (a *app) checkSearches() []config.Check {
 	if l.VectorWeight > 0 {
 		says = append(says, fmt.Sprintf("vectors weigh %g, words %g", l.VectorWeight, math.Round((1-l.VectorWeight)*1e6)/1e6))
 	}
+	if l.BM25 != (assay.BM25{}) {
+		p := l.BM25.Over(assay.DefaultBM25)
+		says = append(says, fmt.Sprintf("BM25 has k1 %g and b %g", p.K1, p.B))
+	}
 	if l.Unranked {
 		says = append(says, "hits are not reranked")
 	}

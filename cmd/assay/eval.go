@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (a *app) evalCommand() *cobra.Command {
@@ -9,9 +10,8 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [SET]",
 		Short: "Measure retrieval and answers on labelled questions",
-		Long: `Eval SET asks whole questions and measures the answers: it is short for assay eval
-answers SET, which says what a SET is and what is measured. The other commands measure
-the parts, and learn what is in the program from labelled sets.`,
+		Long: `Eval SET asks the questions of SET and measures the answers; it is short for assay eval
+answers SET and takes the same flags.`,
 		Example: `  assay eval ./scifact
   assay eval questions.jsonl --out ./evaluation --report report.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -28,8 +28,10 @@ the parts, and learn what is in the program from labelled sets.`,
 		},
 	}
 	f.add(cmd)
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalInitCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand(), a.evalCostCommand())
-	cmd.AddCommand(a.evalGroundCommand(), a.evalFiguresCommand())
-	cmd.AddCommand(a.evalReportCommand(), a.evalAbstentionCommand(), a.evalFitAbstentionCommand(), a.evalFitReadingCommand())
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // the help of answers lists them
+	cmd.AddCommand(
+		a.evalAnswersCommand(), a.evalAbstentionCommand(), a.evalRetrievalCommand(), a.evalStrategiesCommand(),
+		a.evalGroundCommand(), a.evalInitCommand(), a.evalReportCommand(),
+	)
 	return cmd
 }

@@ -22,7 +22,10 @@ import (
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/eval/retrieval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -50,21 +53,22 @@ type answersFlags struct {
 
 func (f *answersFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated\n(default: the passages of SET, or the store in --data)")
-	flags.StringSliceVar(&f.strategies, "strategy", nil, "ask by these strategies, each in turn, by `name`; the first is what\nthe others are compared with (default: the configured one, or auto)")
-	flags.StringVar(&f.out, "out", "", "the `folder` that keeps the outcomes, and what an interrupted evaluation is\ngone on with from (default: one in the user's cache folder)")
+	flags.StringArrayVar(&f.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "ask with these strategies, by `name`; the first is compared with the others")
+	flags.StringVar(&f.out, "out", "", "`folder` of the outcomes (default: one in the user's cache folder)")
 	flags.IntVar(&f.limit, "limit", 0, "ask the first `n` questions (default: all)")
-	flags.IntVar(&f.parallel, "parallel", 0, "ask `n` questions at a time (default: one on each processor)")
-	flags.BoolVar(&f.local, "local", false, "ask no language model, whatever is configured (default with golden questions)")
-	flags.BoolVar(&f.words, "words", false, "make no vectors: search by words alone, where the documents are read for this")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when models are to be paid")
-	flags.StringVar(&f.judge, "judge", "local", "who judges answers: `local|model|off`; the model is that of the role judge,\nelse of the verifier, else of the generator")
-	flags.StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
-	flags.StringVar(&f.measures, "measures", "", "score answers by measures of your own too, which this YAML `file` has:\nname, prompt, scale; a model scores them, as with --judge model")
-	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, which --write-baseline has written")
-	flags.StringVar(&f.gate, "gate", "", "with --baseline: end with exit code 9 when a figure is worse than this `file` allows")
-	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what later evaluations are compared with to this `file`")
-	f.files.add(cmd, "report")
+	flags.IntVar(&f.parallel, "parallel", 0, "ask `n` questions at a time (default: one per processor)")
+	flags.BoolVar(&f.local, "local", false, "call no language model (default with golden questions)")
+	flags.BoolVar(&f.words, "words", false, "make no vectors of the documents: search by words alone")
+	flags.BoolVar(&f.yes, "yes", false, "call paid models without asking")
+	flags.StringVar(&f.judge, "judge", "local", "judge of the answers: `local|model|off`")
+	flags.StringVar(&f.cache, "cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.StringVar(&f.measures, "measures", "", "YAML `file` with measures of your own, which a model scores")
+	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file` of --write-baseline")
+	flags.StringVar(&f.gate, "gate", "", "exit with 9 if a figure is worse than the baseline by more than this `file` allows")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write the figures for later comparisons to this `file`")
+	flags.StringVar(&f.files.html, "report", "", "write a page of HTML with plots and every question to this `file`")
+	flags.StringVar(&f.files.csv, "csv", "", "write a row for each question and strategy to this `file`")
 	flags.BoolVar(&f.json, "json", false, "print the report with every outcome as JSON")
 }
 
@@ -78,36 +82,13 @@ func (a *app) evalAnswersCommand() *cobra.Command {
 	var f answersFlags
 	cmd := &cobra.Command{
 		Use:   "answers SET",
-		Short: "Ask whole questions, and measure the answers",
-		Long: `Answers asks each question of SET, measures what is retrieved, cited and said, and says
-of every question that went wrong where it was lost, with what usually helps.
-
-SET is one of
-  a folder in the BEIR layout: its own passages are asked, see assay eval retrieval
-  a file of JSON objects, one a line: {"question", "answers", "gold", "filter",
-    "conversation", "unanswerable", …}; docs/formats.md has all of it
-  golden questions: {"question", "document", "sections"}, without sections when the
-    documents do not answer them
-  runs that assay runs export has written, and people have corrected
-The last three are asked of --docs PATH, else of the store in --data.
-
-An answer is right when it cites gold and says a right answer, as far as the set knows
-either; of a question that the documents do not answer, when the status is not_found. Of
-what went wrong the run's journal says where it was lost. docs/measures.md defines all
-figures; those that are somebody's word name who judged (--judge).
-
-With several strategies the others are compared with the first, question by question. With
---baseline the comparison is with an earlier evaluation; --gate holds to it, for CI.
-
-Models that are configured are asked, after saying what that is likely to spend.
-
-Outcomes are written to a folder as they come (--out FOLDER). An evaluation that was
-interrupted, however that was, goes on with the same command: no question is asked twice.
-Its runs are kept, so that assay show RUN tells of each.`,
-		Example: `  assay eval answers ./xquad-en --limit 100
-  assay eval answers questions.jsonl --strategy static,corrective --out ./evaluation
-  assay eval answers --docs "$(go env GOROOT)/doc" eval/testdata/godoc.jsonl
-  assay eval answers questions.jsonl --report report.html --csv questions.csv
+		Short: "Ask whole questions and measure the answers",
+		Long: `Answers asks each question of SET and measures retrieval, citations, claims, refusals and
+cost (docs/measures.md). For each wrong answer it names the step at which it was lost.
+SET is a folder in the BEIR layout, a file of questions, golden questions, or corrected
+runs of assay runs export (docs/formats.md). An interrupted evaluation is resumed by the
+same command. Paid models are called only after an estimate of their cost.`,
+		Example: `  assay eval answers questions.jsonl --strategy static,corrective --report report.html
   assay eval answers questions.jsonl --baseline baseline.json --gate gate.yaml`,
 		Args: oneArgument("SET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.evalAnswers(cmd.Context(), f.of(cmd), args[0]) },
@@ -121,16 +102,16 @@ type evaluating struct {
 	app   *app
 	flags answersFlags
 	path  string // of the set
-	set   eval.Dataset
+	set   testset.Dataset
 	shown *progress
 
-	baseline *eval.Baseline
-	gate     *eval.Gate
+	baseline *answers.Baseline
+	gate     *answers.Gate
 
-	contenders []eval.Contender
+	contenders []answers.Contender
 	measures   []judge.Prompt // defined by the user
 	judge      judge.Judge    // nil: none
-	folder     *eval.Folder
+	folder     *answers.Folder
 	store      string // data directory that questions are asked of
 	own        bool   // the store belongs to the evaluation
 	kept       bool   // the user named the folder
@@ -180,7 +161,7 @@ func (v *evaluating) read() error {
 			return err
 		}
 	}
-	if v.set, err = eval.ReadDataset(v.path); err != nil {
+	if v.set, err = testset.ReadDataset(v.path); err != nil {
 		return hintedField(err)
 	}
 	if v.set.Corpus != nil && len(f.docs) > 0 {
@@ -190,14 +171,14 @@ func (v *evaluating) read() error {
 		f.local = true
 	}
 	if f.baseline != "" {
-		b, err := eval.ReadBaseline(f.baseline)
+		b, err := answers.ReadBaseline(f.baseline)
 		if err != nil {
 			return err
 		}
 		v.baseline = &b
 	}
 	if f.gate != "" {
-		g, err := eval.ReadGate(f.gate)
+		g, err := answers.ReadGate(f.gate)
 		if err != nil {
 			return err
 		}
@@ -227,7 +208,7 @@ func (v *evaluating) tryFiles() error {
 
 // hintedField adds similar field names to the error for an unknown field.
 func hintedField(err error) error {
-	e, ok := errors.AsType[*eval.UnknownFieldError](err)
+	e, ok := errors.AsType[*testset.UnknownFieldError](err)
 	if !ok {
 		return err
 	}
@@ -252,7 +233,7 @@ func (v *evaluating) open(ctx context.Context) error {
 		v.flags.strategies = []string{cmp.Or(set.Config().Strategy, strategy.Names()[0])}
 	}
 	for _, name := range v.flags.strategies {
-		v.contenders = append(v.contenders, eval.Contender{Name: name, Request: engine.Request{Strategy: name, Local: v.flags.local}})
+		v.contenders = append(v.contenders, answers.Contender{Name: name, Request: engine.Request{Strategy: name, Local: v.flags.local}})
 	}
 	identity, err := v.identity(ctx)
 	if err != nil {
@@ -265,7 +246,7 @@ func (v *evaluating) open(ctx context.Context) error {
 	if v.kept = dir != ""; !v.kept {
 		dir = filepath.Join(cache, strings.Map(plainName, v.set.Name)+"-"+shortHash(identity))
 	}
-	if v.folder, err = eval.OpenFolder(ctx, dir, identity); err != nil {
+	if v.folder, err = answers.OpenFolder(ctx, dir, identity); err != nil {
 		if errors.Is(err, assay.ErrInvalid) {
 			return hinted{err, "name another folder with --out"}
 		}
@@ -298,8 +279,8 @@ func (v *evaluating) cacheDir() (string, error) {
 
 // identity returns the identity of the evaluation: the set and everything that determines the
 // answers.
-func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
-	id := eval.Identity{Set: v.set.Name, Hash: v.set.Hash, Config: map[string]string{"version": version()}}
+func (v *evaluating) identity(ctx context.Context) (answers.Identity, error) {
+	id := answers.Identity{Set: v.set.Name, Hash: v.set.Hash, Config: map[string]string{"version": version()}}
 	v.own = v.set.Corpus != nil || len(v.flags.docs) > 0
 	if !v.own {
 		dir, err := v.app.dataDir(ctx)
@@ -354,7 +335,7 @@ func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
 	return id, nil
 }
 
-func shortHash(id eval.Identity) string {
+func shortHash(id answers.Identity) string {
 	data, err := json.Marshal(id)
 	if err != nil {
 		panic("assay: an identity is made of texts: " + err.Error())
@@ -381,7 +362,7 @@ func (v *evaluating) ask(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	opts := eval.AskOptions{
+	opts := answers.Options{
 		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(), Judge: v.judge,
 		Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
 	}
@@ -391,11 +372,11 @@ func (v *evaluating) ask(ctx context.Context) error {
 	if err := v.embed(ctx, e); err != nil {
 		return err
 	}
-	return eval.AskAll(ctx, e, v.set, v.folder, opts)
+	return answers.AskAll(ctx, e, v.set, v.folder, opts)
 }
 
 // confirm prints the estimated cost and asks the user to agree.
-func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.AskOptions) error {
+func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts answers.Options) error {
 	wanted := v.needs()
 	if judge.Calls(v.judge) > 0 {
 		wanted = answering
@@ -404,11 +385,11 @@ func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.As
 	if err != nil {
 		return err
 	}
-	asked := eval.Asked{Engine: c}
+	asked := answers.Asked{Engine: c}
 	if asked.Encoder, asked.Unembedded, err = v.paidEncoder(ctx, e, c); err != nil {
 		return err
 	}
-	estimate, err := eval.EstimateSpending(ctx, v.set, v.folder, opts, asked)
+	estimate, err := answers.EstimateSpending(ctx, v.set, v.folder, opts, asked)
 	if err != nil || estimate.Free() {
 		return err
 	}
@@ -465,7 +446,7 @@ func (a *app) agree(ctx context.Context, yes bool) error {
 }
 
 // estimateWords describes the estimated cost and its basis.
-func estimateWords(e eval.Estimate) string {
+func estimateWords(e answers.Estimate) string {
 	by := "by what the strategy usually takes"
 	switch {
 	case e.Measured:
@@ -529,7 +510,7 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	case v.flags.words:
 		c.Encoders = nil
 	case c.Encoders != nil:
-		c.Encoders = eval.CachedEncoders{Encoders: c.Encoders, Dir: v.flags.cache}
+		c.Encoders = retrieval.CachedEncoders{Encoders: c.Encoders, Dir: v.flags.cache}
 	}
 	e, err := engine.Open(ctx, c)
 	if err != nil {
@@ -542,7 +523,7 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	}()
 	if v.set.Corpus != nil {
 		v.shown.update("storing %s", count(len(v.set.Corpus.Passages), "passage", "passages"))
-		if err := eval.Ingest(ctx, e, *v.set.Corpus); err != nil {
+		if err := retrieval.Ingest(ctx, e, *v.set.Corpus); err != nil {
 			return nil, err
 		}
 	} else if _, err := e.Ingest(ctx, engine.IngestRequest{Paths: v.flags.docs, Progress: v.shown.ingest}); err != nil {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/claims"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/embedded"
@@ -40,42 +40,18 @@ func (a *app) evalGroundCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ground FILE.jsonl|FOLDER",
 		Short: "Measure the verifier on labelled claims",
-		Long: `Ground judges labelled claims with the local verifier, as answers are judged, and prints
-how often it is right. No language model is asked.
+		Long: `Ground judges labelled claims with the local verifier and prints balanced accuracy, F1 of
+each verdict, calibration, and how many claims hard checks refused, rightly and wrongly.
 
-FILE has one JSON object a line: {"id", "claim", "evidence", "label"}, and optionally
-"heading" and "kind". The evidence is a text or a list of sentences. Labels are the words
-of the common sets: supported, SUPPORT(S), entailment, attributable, consistent, yes, true
-and 1 are supported; contradiction, CONTRADICT(S), contradicted, refuted and REFUTES are
-contradicted; partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are
-unsupported. Unknown labels are counted and reported. FILE - is standard input.
+FILE has one JSON object per line: {"id", "claim", "evidence", "label"}, and optionally
+"heading" and "kind"; - is standard input. Evidence is a text or a list of sentences. The
+labels of the common sets are known (docs/formats.md); others count as unsupported.
+FOLDER has passages.jsonl and paraphrases.jsonl, from which right and wrong claims are made.
 
-FOLDER has passages.jsonl and paraphrases.jsonl: correct answers and as many with one thing
-changed are made of them. --data names the folder with the sets that some passages are
-from, --half dev or test one half of them.
-
-  balanced_accuracy  the mean of two shares: of the supported claims that are called so,
-                     and of the others that are not
-  macro_f1           the mean F1 of the verdicts that the file has labels of: three, or
-                     two if no claim is labelled contradicted; that verdict then counts as
-                     unsupported
-  f1                 of each verdict that the file has labels of
-  refused            claims that a hard check refused, rightly and wrongly
-  ece                expected calibration error of the scores, over ten ranges
-  auc                how often a supported claim has a higher score than another one
-  ms_per_claim       the time that a claim takes, milliseconds
-  kinds              for each kind of claim how many are called supported
-
-A claim is called supported if its probability reaches the floor: of a file the one with
-the best balanced accuracy in training, of a folder and with --shown the one for answers
-that are shown, with --floor that given. Hard checks apply at every floor.
-
---out FILE has a JSON object for each claim: id, claim, label, gold (the verdict that the
-label stands for), verdict, right, score, reason, and evidence, the words that decide it.
-It shows which claims were judged wrongly.`,
+A claim is supported if its probability reaches the floor: for a FILE the balanced one,
+for a FOLDER and with --shown that of answers. No language model is called.`,
 		Example: `  assay eval ground claims.jsonl
-  assay eval ground claims.jsonl --out judged.jsonl && grep '"right":false' judged.jsonl
-  assay eval ground ground/testdata --data ../sets`,
+  assay eval ground claims.jsonl --out judged.jsonl && grep '"right":false' judged.jsonl`,
 		Args: oneArgument("FILE.jsonl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("floor") && !(f.floor > 0 && f.floor <= 1) {
@@ -92,11 +68,11 @@ It shows which claims were judged wrongly.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON")
-	flags.BoolVar(&f.shown, "shown", false, "with the floor for answers that are shown")
+	flags.BoolVar(&f.shown, "shown", false, "use the floor for answers that are shown")
 	flags.StringVar(&f.out, "out", "", "write the verdict on each claim to this `file`")
-	flags.Float64Var(&f.floor, "floor", 0, "least `probability` of supported")
+	flags.Float64Var(&f.floor, "floor", 0, "use this least `probability` of supported")
 	flags.StringVar(&f.shared, "data", "", "`folder` with the sets that passages of a FOLDER are from")
-	flags.StringVar(&f.half, "half", "", "only this `half` of a FOLDER's passages: dev or test")
+	flags.StringVar(&f.half, "half", "", "use only this `half` of a FOLDER's passages: dev or test")
 	return cmd
 }
 
@@ -105,7 +81,7 @@ type groundReport struct {
 	File     string  `json:"file"`
 	Verifier string  `json:"verifier"`
 	Floor    float64 `json:"floor"`
-	eval.GroundingFigures
+	claims.Figures
 	UnknownLabels map[string]int `json:"unknown_labels,omitempty"` // counted as unsupported
 	MSPerClaim    float64        `json:"ms_per_claim"`
 }
@@ -116,7 +92,7 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 		return err
 	}
 	f.shown = f.shown || changed && f.floor == 0
-	unknown := eval.UnknownLabels(cases)
+	unknown := claims.UnknownLabels(cases)
 	a.noteLabels(unknown)
 	verifier, name, err := a.groundVerifier(f)
 	if err != nil {
@@ -125,14 +101,14 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 	shown := a.progress()
 	defer shown.clear()
 	start := time.Now()
-	judged, err := eval.JudgeGrounding(ctx, verifier, cases, func(done, all int) {
+	judged, err := claims.Judge(ctx, verifier, cases, func(done, all int) {
 		shown.update("judging claim %d of %d", done, all)
 	})
 	if err != nil {
 		return err
 	}
 	shown.clear()
-	r := groundReport{File: filepath.Base(file), Verifier: name, Floor: verifier.Floor, GroundingFigures: eval.FiguresOf(judged)}
+	r := groundReport{File: filepath.Base(file), Verifier: name, Floor: verifier.Floor, Figures: claims.FiguresOf(judged)}
 	r.UnknownLabels = unknown
 	r.MSPerClaim = float64(time.Since(start).Microseconds()) / 1000 / float64(len(cases))
 	if f.out != "" {
@@ -148,22 +124,22 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 
 // groundCases reads labelled claims, from standard input if file is "-". If file is a folder of
 // passages, it makes the claims from them and changed is true.
-func (a *app) groundCases(file string, f groundFlags) (cases []eval.GroundingCase, changed bool, err error) {
+func (a *app) groundCases(file string, f groundFlags) (cases []claims.Case, changed bool, err error) {
 	if file == "-" {
-		if cases, err = eval.ParseGrounding(a.stdin); err != nil {
+		if cases, err = claims.Parse(a.stdin); err != nil {
 			err = fmt.Errorf("standard input: %w", err)
 		}
 		return cases, false, err
 	}
 	if _, err := os.Stat(filepath.Join(file, "passages.jsonl")); err != nil {
-		cases, err := eval.ReadGrounding(file)
+		cases, err := claims.Read(file)
 		return cases, false, err
 	}
 	for _, half := range []string{"dev", "test"} {
 		if f.half != "" && f.half != half {
 			continue
 		}
-		more, err := eval.ChangedAnswers(file, f.shared, half)
+		more, err := claims.ChangedAnswers(file, f.shared, half)
 		if err != nil {
 			return nil, true, err
 		}
@@ -206,7 +182,7 @@ type claimSpan struct {
 }
 
 // writeVerdicts writes a line for each claim.
-func writeVerdicts(file string, cases []eval.GroundingCase, judged []eval.Judged) error {
+func writeVerdicts(file string, cases []claims.Case, judged []claims.Judged) error {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	encoder.SetEscapeHTML(false)

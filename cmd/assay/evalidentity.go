@@ -14,13 +14,13 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 )
 
 // identifyIndex adds the index version of an existing store to the identity of an evaluation. The
 // store's documents may have changed, and an evaluation must not continue with answers from other
 // documents.
-func (v *evaluating) identifyIndex(ctx context.Context, identity eval.Identity) (err error) {
+func (v *evaluating) identifyIndex(ctx context.Context, identity answers.Identity) (err error) {
 	if v.own {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/starter"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -29,29 +29,24 @@ func (a *app) evalInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make a first set of questions from your documents, to correct",
-		Long: `Init reads the documents of the store, or of --docs PATH, and writes questions about them:
-each with an answer, and with the words of the document that give it. Some the documents do
-not answer: they ask, of what the documents name, for things of which they have no word.
-Where fewer questions are found than are asked for, that is said, and fewer of them are such.
+		Long: `Init reads the documents of the store, or of --docs PATH, and writes questions about them,
+each with its answer and the passage that has it. Some ask for things that the documents
+do not have. A model that is configured as the generator writes the questions; otherwise,
+and with --local, they are made from sentences by their grammar.
 
-Where a model is configured as the generator it writes the questions; else, and with
---local, they are made of sentences by their grammar, always the same ones. Either way they
-are a beginning: read each, mend what does not sound like your users, throw away what is no
-use, and add what is asked every day. Then: assay eval FILE.
-
-A file that is there is not written over.`,
-		Example: `  assay eval init
-  assay eval init --docs ./handbook --questions 100 --out handbook.jsonl
+The questions are a beginning: correct each, delete the useless ones, add what is asked
+every day, and run assay eval FILE. An existing file is not overwritten.`,
+		Example: `  assay eval init --docs ./handbook --questions 100 --out handbook.jsonl
   assay eval handbook.jsonl --docs ./handbook`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.evalInit(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "questions.jsonl", "write to this `file`; - is standard output")
-	flags.IntVar(&f.questions, "questions", 50, "make `n` questions, fewer where there are no more")
-	flags.Float64Var(&f.lacking, "unanswerable", 0.2, "this `share` of them is not answered by the documents")
-	flags.BoolVar(&f.local, "local", false, "ask no language model, whatever is configured")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when a model is to be paid")
+	flags.IntVar(&f.questions, "questions", 50, "make `n` questions, or as many as the documents give")
+	flags.Float64Var(&f.lacking, "unanswerable", 0.2, "`share` of questions that the documents do not answer")
+	flags.BoolVar(&f.local, "local", false, "call no language model")
+	flags.BoolVar(&f.yes, "yes", false, "call a paid model without asking")
 	return cmd
 }
 
@@ -89,7 +84,7 @@ func (a *app) evalInit(ctx context.Context, f initFlags) error {
 }
 
 // writeCases writes a set and prints how to use it.
-func (a *app) writeCases(f initFlags, cases []eval.Case) error {
+func (a *app) writeCases(f initFlags, cases []testset.Case) error {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	encoder.SetEscapeHTML(false)

@@ -9,25 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/eval/report"
 )
 
 // reportFiles are the files that a report is written to. Files without a name are not written.
 type reportFiles struct{ html, csv, figures string }
 
-func (f *reportFiles) add(cmd *cobra.Command, html string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.html, html, "", "write the report as a page of HTML to this `file`, with plots and every question;\nit needs no network")
-	flags.StringVar(&f.csv, "csv", "", "write a row for each question and strategy to this `file`")
-	flags.StringVar(&f.figures, "figures-csv", "", "write a row for each figure to this `file`")
-}
-
 // write writes the files, each atomically.
-func (f reportFiles) write(r eval.Report) error {
+func (f reportFiles) write(r answers.Report) error {
 	for _, to := range []struct {
 		path  string
-		write func(io.Writer, eval.Report) error
+		write func(io.Writer, answers.Report) error
 	}{{f.html, report.HTML}, {f.csv, report.CSV}, {f.figures, report.FiguresCSV}} {
 		if to.path == "" {
 			continue
@@ -44,17 +37,12 @@ func (a *app) evalReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Write the report of an evaluation as a page or as CSV",
-		Long: `Report reads what assay eval answers --json has printed, and writes it as a page of
-HTML for people (--html), or as CSV for programs: a row for each question (--csv), or for
-each figure (--figures-csv). assay eval answers writes the same files with --report,
---csv and --figures-csv.
+		Long: `Report converts the output of assay eval answers --json to a page of HTML, or to CSV with
+a row for each question (--csv) or each figure (--figures-csv).
 
-The page is one file that needs nothing else: it asks for nothing over a network, and
-nothing in questions and answers is run. It holds them all: it is as confidential as
-the documents.
-
-In CSV a cell of text that a spreadsheet would take for a formula (it begins with =, +,
--, @, a tab or a line break) has an apostrophe before it.`,
+The page needs no network and runs nothing from questions and answers. It is as
+confidential as the documents. In CSV a cell that a spreadsheet would take for a formula
+has an apostrophe before it.`,
 		Example: `  assay eval answers questions.jsonl --json > report.json
   assay eval report report.json --html report.html --csv questions.csv`,
 		Args: oneArgument("FILE"),
@@ -69,13 +57,16 @@ In CSV a cell of text that a spreadsheet would take for a formula (it begins wit
 			return files.write(r)
 		},
 	}
-	files.add(cmd, "html")
+	flags := cmd.Flags()
+	flags.StringVar(&files.html, "html", "", "write a page with plots and every question to this `file`")
+	flags.StringVar(&files.csv, "csv", "", "write a row for each question and strategy to this `file`")
+	flags.StringVar(&files.figures, "figures-csv", "", "write a row for each figure to this `file`")
 	return cmd
 }
 
 // readReport reads a report that --json printed.
-func readReport(path string) (eval.Report, error) {
-	var r eval.Report
+func readReport(path string) (answers.Report, error) {
+	var r answers.Report
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return r, err

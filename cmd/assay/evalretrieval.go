@@ -12,13 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/retrieval"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 // retrievalFlags are the flags of eval retrieval.
 type retrievalFlags struct {
 	evalFlags
 	mode, fusion, graph, rerank string
+
+	bm25     assay.BM25
+	coverage []int // percentages
 }
 
 func (a *app) evalRetrievalCommand() *cobra.Command {
@@ -26,56 +30,41 @@ func (a *app) evalRetrievalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retrieval FOLDER...",
 		Short: "Measure rankings on labelled sets in the BEIR layout",
-		Long: `Retrieval embeds and indexes the passages of a labelled set, searches for each of
-its questions, 100 deep, and prints how well the relevant passages rank:
+		Long: `Retrieval searches for each question of a labelled set and prints nDCG, MRR, recall and
+the share of questions with all relevant passages, each with its 95% interval. The rows
+go from BM25 alone to the default search; the last column compares them with the first.
+With --mode, --fusion, --graph or --rerank there is one row, for a search with these.
+--coverage measures the default search while only some passages have vectors.
 
-  nDCG@10      how many are among the first ten and how far up; 1 is the best order
-  MRR@10       one over the rank of the first relevant one, 0 beyond the tenth
-  recall@10    the share of the relevant ones that is among the first ten
-  recall@100   and among the first hundred
-  all gold@10  the share of questions with every relevant one among the first ten
-
-Each is a mean over the questions, ± half of the interval in which it would be for
-95 of 100 sets of as many such questions (bootstrap). The last column is how much
-more nDCG@10 a line has than the first, with its interval: where that does not hold
-0, the difference is not one of chance.
-
-The lines go from plain to what ask and search do by default:
-
-  bm25                   words alone, by BM25
-  text                   the same, the best ordered by relevance (--mode text)
-  vector                 the encoder's vectors alone (--mode vector)
-  hybrid                 words and vectors
-  hybrid +graph          and passages that the best ones lead to
-  hybrid +graph +rerank  and the best judged once more
-  … +read                and the ten best of these read by the reader
-
-With --mode, --fusion, --graph or --rerank there is one line: what a search does
-with these, all else as by default. --mode hybrid is that of the default.
-
-A FOLDER holds corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and the
-judgements, query-id, corpus-id and score separated by tabs, in qrels.tsv or in
-qrels/test.tsv, qrels/dev.tsv or qrels/train.tsv. Vectors are kept in a cache
-folder, so that a set is encoded once; what was encoded before an interruption is
-kept as well.`,
-		Example: `  assay eval retrieval ./scifact
-  assay eval retrieval ./scifact ./hotpotqa --json
-  assay eval retrieval ./scifact --mode text --rerank off`,
+A FOLDER has corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and judgements
+(query-id, corpus-id, score) in qrels.tsv or qrels/test.tsv. Vectors are kept in a cache.`,
+		Example: `  assay eval retrieval ./scifact ./hotpotqa --json
+  assay eval retrieval ./scifact --mode text --k1 1.2 --b 0.75
+  assay eval retrieval ./scifact --coverage 10,50,90`,
 		Args: needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalRetrieval(cmd.Context(), folders, f) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.mode, "mode", "", "what finds passages: `text|vector|hybrid`")
-	flags.StringVar(&f.fusion, "fusion", "", "how words and vectors become one list: `weighted|rrf`")
-	flags.StringVar(&f.graph, "graph", "", "follow what passages name to others: `on|off`")
-	flags.StringVar(&f.rerank, "rerank", "", "judge the best once more: `on|off`")
+	flags.StringVar(&f.mode, "mode", "", "search by `text|vector|hybrid`")
+	flags.StringVar(&f.fusion, "fusion", "", "fuse words and vectors by `weighted|rrf`")
+	flags.StringVar(&f.graph, "graph", "", "follow names to other passages: `on|off`")
+	flags.StringVar(&f.rerank, "rerank", "", "rerank the best hits: `on|off`")
+	flags.Float64Var(&f.bm25.K1, "k1", 0, "`k1` of BM25, above 0 to 10 (default 0.9)")
+	flags.Float64Var(&f.bm25.B, "b", 0, "`b` of BM25, above 0 to 1 (default 0.4)")
+	flags.IntSliceVar(&f.coverage, "coverage", nil, "measure with vectors for these `percentages` of the passages")
 	return cmd
 }
 
 func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFlags) error {
 	if err := a.openEval(ctx, &f.evalFlags); err != nil {
 		return err
+	}
+	if err := f.bm25.Check(); err != nil {
+		return usagef("%w", err)
+	}
+	if len(f.coverage) > 0 {
+		return a.evalCoverage(ctx, folders, f.evalFlags, f.coverage)
 	}
 	rankings, err := f.rankings(f.embedder != nil)
 	if err != nil {
@@ -85,8 +74,8 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 		f.embedder = nil // no vectors are needed
 	}
 	for i, folder := range folders {
-		err := a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
-			report, err := eval.Retrieval(ctx, set, parts, rankings)
+		err := a.evalSet(folder, f.evalFlags, func(set testset.Set, parts retrieval.Parts) error {
+			report, err := retrieval.Run(ctx, set, parts, rankings)
 			if err != nil {
 				return err
 			}
@@ -103,7 +92,7 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 }
 
 // rankings returns the rankings that the flags select.
-func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
+func (f retrievalFlags) rankings(vectors bool) ([]retrieval.Ranking, error) {
 	for _, flag := range []struct {
 		name, value string
 		allowed     []string
@@ -118,9 +107,13 @@ func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 		}
 	}
 	if f.mode == "" && f.fusion == "" && f.graph == "" && f.rerank == "" {
-		return eval.Rankings(vectors, true), nil
+		all := retrieval.Rankings(vectors, true)
+		for i := range all {
+			all[i].Parameters = f.bm25
+		}
+		return all, nil
 	}
-	r := eval.Ranking{Graph: f.graph != "off", Rerank: f.rerank != "off"}
+	r := retrieval.Ranking{Graph: f.graph != "off", Rerank: f.rerank != "off", Parameters: f.bm25}
 	mode := f.mode
 	switch {
 	case mode == "" && !vectors:
@@ -143,11 +136,11 @@ func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 	if r.Rerank {
 		r.Name += " +rerank"
 	}
-	return []eval.Ranking{r}, nil
+	return []retrieval.Ranking{r}, nil
 }
 
 // writeRetrieval prints the table of a set.
-func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
+func writeRetrieval(w io.Writer, r retrieval.Report, again bool) error {
 	var b strings.Builder
 	if again {
 		b.WriteString("\n")
@@ -185,7 +178,7 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 }
 
 // writeNotes prints the most frequent notes of the searches.
-func writeNotes(b *strings.Builder, rows []eval.Row) {
+func writeNotes(b *strings.Builder, rows []retrieval.Row) {
 	const most = 3
 	questions := map[string]int{}
 	var notes []string

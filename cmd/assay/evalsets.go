@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/retrieval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/embedded"
 )
@@ -25,23 +27,15 @@ type evalFlags struct {
 }
 
 func (f *evalFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each set, a line each")
-	cmd.Flags().StringVar(&f.model, "model", "", "the encoder, by its `name` in assay models list (default: the one in the binary)")
-	cmd.Flags().StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each set")
+	cmd.Flags().StringVar(&f.model, "model", "", "encoder, by its `name` in assay models list (default: the one in the program)")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
 }
 
 // needFolders accepts one or more folders.
 func needFolders(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return hinted{usagef("no FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
-	}
-	return nil
-}
-
-// needSets accepts two or more folders.
-func needSets(cmd *cobra.Command, args []string) error {
-	if len(args) < 2 {
-		return hinted{usagef("got %s, want the FOLDERs of two labelled sets or more", count(len(args), "argument", "arguments")), "see: " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }
@@ -71,11 +65,11 @@ func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 }
 
 // evalSet reads a folder and measures it, and shows the progress.
-func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Parts) error) error {
+func (a *app) evalSet(folder string, f evalFlags, measure func(testset.Set, retrieval.Parts) error) error {
 	shown := a.progress()
 	defer shown.clear()
 	shown.update("reading %s", folder)
-	set, err := eval.ReadSet(folder)
+	set, err := testset.ReadSet(folder)
 	if err != nil {
 		return err
 	}
@@ -83,7 +77,7 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 	if err != nil {
 		return err
 	}
-	err = measure(set, eval.Parts{
+	err = measure(set, retrieval.Parts{
 		Embedder: f.embedder, CacheDir: f.cache, Reader: reader,
 		Progress: func(p eval.Progress) {
 			if p.Done == p.All {
@@ -125,6 +119,6 @@ func figure(mean, low, high float64) string {
 }
 
 // difference formats a difference with its interval.
-func difference(d eval.Difference) string {
+func difference(d retrieval.Difference) string {
 	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", d.NDCG10, d.Low, d.High)
 }

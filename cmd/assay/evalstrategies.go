@@ -14,7 +14,11 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/retrieval"
+	"github.com/assay-rag/assay/eval/scripted"
+	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/eval/strategies"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm/recorded"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -26,12 +30,13 @@ type strategiesFlags struct {
 	questions  int
 	markdown   bool
 	asAsked    bool
+	savings    bool
 
 	record, recorded string
 	scripted         bool
 }
 
-// recordedRoles and recordingRoles are the values of eval.StrategyRow.Roles for roles that are not
+// recordedRoles and recordingRoles are the values of strategies.Row.Roles for roles that are not
 // local.
 const (
 	recordedRoles  = "recorded"
@@ -43,62 +48,32 @@ func (a *app) evalStrategiesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "strategies FOLDER...",
 		Short: "Measure the strategies on labelled sets in the BEIR layout",
-		Long: `Strategies asks each question of a labelled set by every strategy, all over the
-search that ask uses by default, and prints what came of it. Every strategy hands
-the generator ten passages, no more, so that none gains by showing more:
+		Long: `Strategies asks each question of a labelled set with every strategy, over the same search
+and with ten passages for the generator, and prints recall and all gold of these passages
+with 95% intervals, the answers' agreement with the set, and the cost of a question. The
+first row is a naive baseline: vector search, one prompt, no checks. Iterations are the
+searches for each sub-question. The strategy managed is left out: it is a service.
 
-  recall    the share of a question's relevant passages that are among the ten
-  all gold  the share of questions with every relevant passage among them
-  answered  the share of questions that were answered in full, by the strategy's own
-            word; the others are incomplete, conflicting or not found
-  match     the share of questions whose answer, where the set has it, stands in
-            what was answered; f1 is how far the words of the two are the same
-  steps     records of the run's journal; searches, calls of models and tokens
-            are counted among them
-  time      median of a question, on this machine and beside whatever else it does
-
-Recall and all gold are means over the questions, ± half of the interval in which
-they would be for 95 of 100 sets of as many such questions (bootstrap). Beside static
-is how much all gold a line has more than static's, with its interval: where that does
-not hold 0, the difference is not one of chance.
-
-managed is left out: it asks a service that has passages of its own.
-
-Local roles do all jobs, whatever models are configured. With --record FILE these
-are asked instead, and their replies kept: what the file has already is not asked
-again, so a recording that was interrupted goes on. --scripted asks models that are
-none: they reply by a rule, at once. With --recorded FILE there is a second table, for
-which the replies are played back, without a network. A call that the file has no
-reply for is not made up: the local role stands in (none does for the verifier),
-and the calls are counted under the table. Steps, calls and tokens are then those of
-the models; times are not, and with --scripted recall and match say nothing of what a
-model is worth.
-
-Replies quote the passages: a recording is as confidential as the set. It may be
-compressed with gzip when it is whole.
-
-A FOLDER is as for assay eval retrieval: corpus.jsonl, queries.jsonl and the
-judgements. Answers are taken from a query's metadata: answer, answers or
-answer_aliases. Vectors are kept in a cache folder. Equal sets give equal figures
-but for times.`,
-		Example: `  assay eval strategies ./musique
-  assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
-  assay eval strategies --questions 20 --json ./clapnq
-  assay eval strategies --record replies.jsonl --scripted ./musique
+The roles are local unless --record calls the configured models and keeps their replies,
+which --recorded plays back without a network; a local role stands in for a call that was
+not recorded. Replies quote the passages: a recording is as confidential as the set.
+--savings measures instead what saves calls and tokens, and what evidence that costs.`,
+		Example: `  assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
   assay eval strategies --recorded replies.jsonl ./musique`,
 		Args: needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalStrategies(cmd.Context(), folders, f) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("json").Usage = "print one JSON object for each strategy of each set, a line each"
-	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all but managed)")
+	flags.Lookup("json").Usage = "print a JSON object for each strategy of each set"
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these strategies, by `name` (default: all but managed)")
 	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
 	flags.BoolVar(&f.asAsked, "as-asked", false, "hand over what a strategy accepts, as ask does, and not ten passages")
-	flags.StringVar(&f.record, "record", "", "ask the configured models, and keep their replies in `FILE`")
-	flags.BoolVar(&f.scripted, "scripted", false, "with --record: models that reply by a rule, instead of those configured")
-	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies that `FILE` has, too")
+	flags.StringVar(&f.record, "record", "", "call the configured models and keep their replies in `FILE`")
+	flags.BoolVar(&f.scripted, "scripted", false, "with --record: models that reply by a rule instead")
+	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies in `FILE`, too")
+	flags.BoolVar(&f.savings, "savings", false, "measure ways to save calls and tokens instead")
 	return cmd
 }
 
@@ -109,7 +84,10 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 	if err := a.openEval(ctx, &f.evalFlags); err != nil {
 		return err
 	}
-	runs := []eval.StrategyOptions{{}}
+	if f.savings {
+		return a.evalCost(ctx, folders, f.evalFlags, f.questions)
+	}
+	runs := []strategies.Options{{}}
 	switch {
 	case f.record != "":
 		recorder, err := a.recorder(ctx, f)
@@ -117,15 +95,15 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 			return err
 		}
 		defer func() { err = errors.Join(err, recorder.Close()) }()
-		runs = []eval.StrategyOptions{{Roles: recordingRoles, Models: engine.Models{Roles: recorder.Roles()}}}
+		runs = []strategies.Options{{Roles: recordingRoles, Models: engine.Models{Roles: recorder.Roles()}}}
 	case f.recorded != "":
 		tape, err := recorded.Open(f.recorded)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, eval.StrategyOptions{Roles: recordedRoles, Models: engine.Models{Roles: tape.Roles()}})
+		runs = append(runs, strategies.Options{Roles: recordedRoles, Models: engine.Models{Roles: tape.Roles()}})
 	}
-	var all []eval.StrategyRow
+	var all []strategies.Row
 	for i, folder := range folders {
 		rows, err := a.strategiesOf(ctx, folder, f, runs)
 		all = append(all, rows...)
@@ -136,7 +114,7 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 	if f.json {
 		return nil
 	}
-	return writeTargets(a.stdout, eval.TargetsOf(all))
+	return writeTargets(a.stdout, strategies.TargetsOf(all))
 }
 
 // check rejects flags that do not go together.
@@ -162,7 +140,7 @@ func (f strategiesFlags) check() error {
 // recorder opens a recording of the configured or the scripted models. It omits verifiers and
 // rerankers that are services, because they are not recorded.
 func (a *app) recorder(ctx context.Context, f strategiesFlags) (*recorded.Recorder, error) {
-	models := eval.Scripted()
+	models := scripted.Models()
 	if !f.scripted {
 		set, err := a.settings()
 		if err != nil {
@@ -179,16 +157,16 @@ func (a *app) recorder(ctx context.Context, f strategiesFlags) (*recorded.Record
 }
 
 // strategiesOf measures one set. Rows that were finished before an error are returned with it.
-func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags, runs []eval.StrategyOptions) (rows []eval.StrategyRow, err error) {
-	err = a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) (err error) {
-		o, err := eval.Open(ctx, set, parts)
+func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags, runs []strategies.Options) (rows []strategies.Row, err error) {
+	err = a.evalSet(folder, f.evalFlags, func(set testset.Set, parts retrieval.Parts) (err error) {
+		o, err := retrieval.Open(ctx, set, parts)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, o.Close()) }()
 		for _, opts := range runs {
-			opts.Strategies, opts.Questions, opts.AsAsked = f.strategies, f.questions, f.asAsked
-			more, err := o.Strategies(ctx, opts)
+			opts.Strategies, opts.Questions, opts.AsAsked, opts.Naive = f.strategies, f.questions, f.asAsked, true
+			more, err := strategies.Measure(ctx, o, opts)
 			if rows = append(rows, more...); err != nil {
 				return err
 			}
@@ -200,7 +178,7 @@ func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags
 
 // printStrategies prints the rows of a set in the selected form. Rows with different roles get
 // separate tables.
-func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again bool) error {
+func (a *app) printStrategies(rows []strategies.Row, f strategiesFlags, again bool) error {
 	if f.json {
 		encoder := json.NewEncoder(a.stdout)
 		for _, row := range rows {
@@ -228,10 +206,10 @@ func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again 
 }
 
 // strategyColumns are the headings of a table of strategies.
-var strategyColumns = []string{"strategy", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
+var strategyColumns = []string{"strategy", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "iterations", "calls", "tokens", "time"}
 
 // strategyCells returns the cells of a row.
-func strategyCells(r eval.StrategyRow) []string {
+func strategyCells(r strategies.Row) []string {
 	beside, match, f1 := "", "", ""
 	if r.Gain != nil {
 		beside = interval(r.Gain.AllGold)
@@ -242,12 +220,12 @@ func strategyCells(r eval.StrategyRow) []string {
 	return []string{
 		r.Strategy, figure(r.Recall.Mean, r.Recall.Low, r.Recall.High), figure(r.AllGold.Mean, r.AllGold.Low, r.AllGold.High), beside,
 		fmt.Sprintf("%d%%", 100*r.Statuses[assay.Answered]/max(r.Questions, 1)), match, f1, fmt.Sprintf("%.1f", r.Steps),
-		fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens), fmt.Sprintf("%.0f ms", r.MedianMS),
+		fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Iterations), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens), fmt.Sprintf("%.0f ms", r.MedianMS),
 	}
 }
 
 // strategyTitle returns the title of a table.
-func strategyTitle(name string, r eval.StrategyRow) string {
+func strategyTitle(name string, r strategies.Row) string {
 	title := fmt.Sprintf("%s: %s", name, count(r.Questions, "question", "questions"))
 	switch r.Roles {
 	case recordedRoles:
@@ -265,12 +243,12 @@ func strategyTitle(name string, r eval.StrategyRow) string {
 }
 
 // interval formats a difference with its bounds.
-func interval(m eval.Mean) string {
+func interval(m stat.Interval) string {
 	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", m.Mean, m.Low, m.High)
 }
 
 // writeStrategies prints a table.
-func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
+func writeStrategies(w io.Writer, rows []strategies.Row, again bool) error {
 	var b strings.Builder
 	if again {
 		b.WriteString("\n")
@@ -292,7 +270,7 @@ func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
 }
 
 // writeMarkdown prints a table in Markdown.
-func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
+func writeMarkdown(w io.Writer, rows []strategies.Row, again bool) error {
 	var b strings.Builder
 	if again {
 		b.WriteString("\n")
@@ -318,7 +296,7 @@ func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 
 // strategyRemarks returns remarks on rows that their figures do not show, such as an unusual number
 // of passages and failures.
-func strategyRemarks(rows []eval.StrategyRow) []string {
+func strategyRemarks(rows []strategies.Row) []string {
 	var remarks []string
 	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
 	for _, r := range rows {
@@ -327,9 +305,9 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 			continue
 		}
 		if r.Over > 0 {
-			say("%s hands more than %d passages for %s; only so many count", r.Strategy, eval.Handed, count(r.Over, "question", "questions"))
+			say("%s hands more than %d passages for %s; only so many count", r.Strategy, strategies.Handed, count(r.Over, "question", "questions"))
 		}
-		if short := float64(eval.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
+		if short := float64(strategies.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
 			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
 		}
 		if r.AskedBack > 0 {
@@ -346,7 +324,7 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 }
 
 // writeTargets prints the figures that are compared with the strategies' targets.
-func writeTargets(w io.Writer, t eval.Targets) error {
+func writeTargets(w io.Writer, t strategies.Targets) error {
 	var b strings.Builder
 	for _, g := range t.MultiHop {
 		fmt.Fprintf(&b, "%s: %s has %s all gold beside static, %s recall\n", g.Set, g.Strategy, interval(g.AllGold), interval(g.Recall))

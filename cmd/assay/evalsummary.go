@@ -11,14 +11,14 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 )
 
 // report summarizes the results in the folder and prints them.
 func (v *evaluating) report(ctx context.Context) error {
 	v.shown.clear()
 	f := v.flags
-	r, err := eval.Summarise(ctx, v.set, v.folder, eval.SummaryOptions{
+	r, err := answers.Summarise(ctx, v.set, v.folder, answers.SummaryOptions{
 		Systems: f.strategies, Limit: f.limit, Version: version(), Outcomes: true, Baseline: v.baseline, Custom: ownMeasures(v.measures),
 	})
 	if err != nil {
@@ -31,11 +31,11 @@ func (v *evaluating) report(ctx context.Context) error {
 		return err
 	}
 	if f.writeBaseline != "" {
-		if err := eval.BaselineOf(r, v.gate).Write(f.writeBaseline); err != nil {
+		if err := answers.BaselineOf(r, v.gate).Write(f.writeBaseline); err != nil {
 			return err
 		}
 	}
-	var gating *eval.Gating
+	var gating *answers.Gating
 	if v.gate != nil && v.baseline != nil {
 		g := v.gate.Check(r, *v.baseline)
 		gating = &g
@@ -58,36 +58,36 @@ func (v *evaluating) report(ctx context.Context) error {
 
 // allBroke reports whether questions were asked and all of them ended in an error, so that there is
 // no measurement.
-func allBroke(r eval.Report) bool {
+func allBroke(r answers.Report) bool {
 	asked, broke := 0, 0
 	for _, s := range r.Systems {
 		for _, n := range s.Statuses {
 			asked += n
 		}
-		broke += s.Lost[eval.Broke]
+		broke += s.Lost[answers.Broke]
 	}
 	return asked > 0 && broke == asked
 }
 
 // An answersJSON is the JSON that --json prints.
 type answersJSON struct {
-	eval.Report
-	*eval.GoldenCounts
-	Folder string       `json:"folder"`
-	Gate   *eval.Gating `json:"gate,omitempty"`
+	answers.Report
+	*answers.GoldenCounts
+	Folder string          `json:"folder"`
+	Gate   *answers.Gating `json:"gate,omitempty"`
 }
 
-func (v *evaluating) writeJSON(r eval.Report, gating *eval.Gating) error {
+func (v *evaluating) writeJSON(r answers.Report, gating *answers.Gating) error {
 	out := answersJSON{Report: r, Folder: v.folder.Dir, Gate: gating}
 	if v.set.Golden {
-		counts := eval.CountGolden(r.Systems[0])
+		counts := answers.CountGolden(r.Systems[0])
 		out.GoldenCounts = &counts
 	}
 	return writeJSON(v.app.stdout, out)
 }
 
 // write prints the report for people.
-func (v *evaluating) write(r eval.Report, gating *eval.Gating) error {
+func (v *evaluating) write(r answers.Report, gating *answers.Gating) error {
 	w := v.app.stdout
 	if v.set.Golden {
 		for _, s := range r.Systems {
@@ -105,17 +105,17 @@ func (v *evaluating) write(r eval.Report, gating *eval.Gating) error {
 }
 
 // writeGolden prints the golden questions that went wrong, followed by a summary line.
-func (v *evaluating) writeGolden(w io.Writer, s eval.System) {
+func (v *evaluating) writeGolden(w io.Writer, s answers.System) {
 	for _, o := range s.Outcomes {
 		if o.Right {
 			continue
 		}
 		fmt.Fprintf(w, "wrong: %s (%s; %s)\n", o.Question, cmp.Or(string(o.Answer.Status), o.Error), stageWords(o.Lost))
-		for _, cited := range eval.CitedSections(o) {
+		for _, cited := range answers.CitedSections(o) {
 			fmt.Fprintf(w, "  cited %s\n", cited)
 		}
 	}
-	c := eval.CountGolden(s)
+	c := answers.CountGolden(s)
 	name := filepath.Base(v.path)
 	if len(v.contenders) > 1 {
 		name += ", " + s.Name
@@ -125,7 +125,7 @@ func (v *evaluating) writeGolden(w io.Writer, s eval.System) {
 }
 
 // writeReport prints the figures, the stages at which questions were lost, and advice.
-func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
+func (v *evaluating) writeReport(w io.Writer, r answers.Report) error {
 	fmt.Fprintf(w, "%s: %s, search by %s\n", r.Set, count(r.Cases, "question", "questions"), cmp.Or(r.Index, "nothing yet"))
 	if v.set.Unseen > 0 {
 		fmt.Fprintf(w, "%s that nobody has judged left out\n", count(v.set.Unseen, "run", "runs"))
@@ -158,11 +158,11 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
 			for _, worst := range s.Worst {
 				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), max(v.app.width-24-len(stageWords(worst.Lost)), 20)))
-				if worst.Lost == eval.Broke || worst.Lost == eval.Mislabelled {
+				if worst.Lost == answers.Broke || worst.Lost == answers.Mislabelled {
 					fmt.Fprintf(w, "    %s\n", strings.TrimSpace(wrap(oneLine(plainLine(worst.Why), mostOfError), "    ", v.app.width)))
 				}
 			}
-			if i := slices.IndexFunc(s.Worst, func(worst eval.Worst) bool { return worst.Run != "" }); i >= 0 {
+			if i := slices.IndexFunc(s.Worst, func(worst answers.Worst) bool { return worst.Run != "" }); i >= 0 {
 				fmt.Fprintf(w, "see one with: %s\n", v.showCommand(s.Worst[i].Run))
 			}
 		}
@@ -177,7 +177,7 @@ const mostOfError = 400
 
 // writeSlices prints the share of right answers by kind of question, with a line for each
 // classification.
-func writeSlices(w io.Writer, title string, s eval.System) {
+func writeSlices(w io.Writer, title string, s answers.System) {
 	by := map[string][]string{}
 	for _, slice := range s.Slices {
 		for _, f := range slice.Figures {
@@ -215,7 +215,7 @@ func (v *evaluating) showAnywhere() (string, error) {
 }
 
 // stageWords formats a stage for people.
-func stageWords(s eval.Stage) string { return strings.ReplaceAll(string(s), "_", " ") }
+func stageWords(s answers.Stage) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // counts lists numbers by name, in descending order.
 func counts(of map[string]int) string {
@@ -227,7 +227,7 @@ func counts(of map[string]int) string {
 }
 
 // writeFigures prints a line for each measure and a column for each system.
-func writeFigures(w io.Writer, r eval.Report) error {
+func writeFigures(w io.Writer, r answers.Report) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "measure")
 	for i, s := range r.Systems {
@@ -242,7 +242,7 @@ func writeFigures(w io.Writer, r eval.Report) error {
 		fmt.Fprint(table, name)
 		cases, by := 0, ""
 		for i, s := range r.Systems {
-			at := slices.IndexFunc(s.Figures, func(f eval.Figure) bool { return f.Name == name })
+			at := slices.IndexFunc(s.Figures, func(f answers.Figure) bool { return f.Name == name })
 			if at < 0 {
 				fmt.Fprint(table, "\t")
 			} else {
@@ -271,7 +271,7 @@ func writeFigures(w io.Writer, r eval.Report) error {
 
 // figureNames lists, in the order of the table, the measures that any system has and that are worth
 // a line.
-func figureNames(r eval.Report) []string {
+func figureNames(r answers.Report) []string {
 	var names []string
 	for _, s := range r.Systems {
 		for _, f := range s.Figures {
@@ -285,14 +285,14 @@ func figureNames(r eval.Report) []string {
 
 // dull reports whether a figure is uninformative: spending without model calls, or an alternative
 // measure with the same value.
-func dull(r eval.Report, name string) bool {
+func dull(r answers.Report, name string) bool {
 	for _, s := range r.Systems {
 		for _, f := range s.Figures {
 			spent := slices.Contains([]string{"calls", "tokens", "micros"}, f.Unit)
 			switch {
 			case f.Name != name:
 			case name == "ndcg_linear@10":
-				same := slices.ContainsFunc(s.Figures, func(o eval.Figure) bool { return o.Name == "ndcg@10" && o.Mean == f.Mean })
+				same := slices.ContainsFunc(s.Figures, func(o answers.Figure) bool { return o.Name == "ndcg@10" && o.Mean == f.Mean })
 				if !same {
 					return false
 				}
@@ -304,7 +304,7 @@ func dull(r eval.Report, name string) bool {
 	return true
 }
 
-func figureWords(f eval.Figure) string {
+func figureWords(f answers.Figure) string {
 	switch {
 	case f.Unit == "":
 		return figure(f.Mean, f.Low, f.High)
@@ -315,7 +315,7 @@ func figureWords(f eval.Figure) string {
 }
 
 // pairedWords formats the difference of a figure, with its interval and p-value.
-func pairedWords(s eval.System, name string) string {
+func pairedWords(s answers.System, name string) string {
 	for _, d := range s.Against {
 		if d.Figure == name && d.Other == s.Against[0].Other {
 			return fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %s)", d.Mean, d.Low, d.High, strings.Replace(fmt.Sprintf("%.3f", d.P), "0.000", "<0.001", 1))
@@ -325,7 +325,7 @@ func pairedWords(s eval.System, name string) string {
 }
 
 // writeGating prints the result of the gate.
-func (v *evaluating) writeGating(w io.Writer, g eval.Gating) {
+func (v *evaluating) writeGating(w io.Writer, g answers.Gating) {
 	for _, t := range g.Turned {
 		was, is := "right", "wrong: "+stageWords(t.Lost)
 		if t.Right {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 func (a *app) exportRunsCommand() *cobra.Command {
@@ -90,16 +90,16 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 }
 
 // exportedRun returns the export of a run.
-func exportedRun(ctx context.Context, e *engine.Engine, id string) (eval.Exported, error) {
+func exportedRun(ctx context.Context, e *engine.Engine, id string) (testset.Exported, error) {
 	r, _, err := e.Run(ctx, assay.Local(), id)
 	if err != nil {
-		return eval.Exported{}, err
+		return testset.Exported{}, err
 	}
 	var req engine.Request
 	if err := json.Unmarshal(r.Request, &req); err != nil {
-		return eval.Exported{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", id, assay.ErrDamaged, err)
+		return testset.Exported{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", id, assay.ErrDamaged, err)
 	}
-	return eval.Export(r, req.History, req.Filter, req.Collections), nil
+	return testset.Export(r, req.History, req.Filter, req.Collections), nil
 }
 
 // writeNew writes a file that must not exist yet, so that no corrections of the user are

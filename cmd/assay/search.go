@@ -98,6 +98,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	limits := set.Config().Limits
 	f.query.VectorWeight, f.query.Unranked = limits.VectorWeight, limits.Unranked
+	f.query.BM25 = limits.BM25
 	shown.update("searching …")
 	found, err := e.Explain(ctx, assay.Local(), f.query)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
+	"github.com/assay-rag/assay/eval/tune"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -32,32 +34,20 @@ func (a *app) tuneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune SET",
 		Short: "Choose settings by your own labelled questions",
-		Long: `Tune tries other settings on the labelled questions of SET, and says which are worth
-changing, by how much, and how sure that is:
+		Long: `Tune tries other settings on the labelled questions of SET and reports which are worth
+changing, with the gain to expect:
 
-  retrieval.vector_weight      what similarity weighs against words, and
-  retrieval.rerank             whether hits are reranked: by nDCG@10 of the gold
-  strategies.corrective.floor  relevance under which a hit does not count, and
-  strategies.corrective.held   how likely passages have to hold the answer for one to be
-                               given: each by the share of questions that come out right
+  retrieval.vector_weight, .rerank    by nDCG@10 of the gold
+  strategies.corrective.floor, .held  by the share of questions that come out right
+  strategies.auto.escalate            the same: where auto goes on if its first search does
+                                      not suffice; of equal ones that with the fewest steps
 
-It chooses by cross-validation: settings are chosen on four fifths of the questions
-and measured on the fifth that took no part, with the questions about one document, or
-one place in it, kept together. The gain that is printed is that of questions that took no part, with its 95%
-interval. A setting is changed only where that interval is above 0, and p under 0.01;
-else there is no change, and tune says how many questions would be needed to tell.
-
-A threshold lower than the usual one is tried only where SET has questions that the
-documents do not answer: without these, whatever answers more looks better.
-
-Nothing is written unless --write is given: then the configuration file is edited, its
-comments are kept, and what it was before is kept beside it (.bak).
-
-No language model is asked; a reranker that is a service and configured is, once for each
-question and weight. SET is as for assay eval answers. What was measured is kept:
-the same command goes on where it was interrupted.`,
-		Example: `  assay tune questions.jsonl
-  assay tune questions.jsonl --docs ./handbook --limit 100
+Settings are chosen by cross-validation, with the questions about one document kept
+together. A setting changes only if the 95% interval of its gain on held-out questions is
+above 0 and p at most 0.01. Thresholds below the usual ones are tried only if SET has
+questions that the documents do not answer. No language model is called. An interrupted
+tune is resumed by the same command.`,
+		Example: `  assay tune questions.jsonl --docs ./handbook --limit 100
   assay tune questions.jsonl --write`,
 		Args: oneArgument("SET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.tune(cmd.Context(), f, args[0]) },
@@ -78,7 +68,7 @@ the same command goes on where it was interrupted.`,
 
 // tuned is the JSON of tune.
 type tuned struct {
-	eval.Tuning
+	tune.Tuning
 	Config  string `json:"config,omitempty"`  // settings to add to the configuration
 	Written string `json:"written,omitempty"` // the file they were written to
 	Backup  string `json:"backup,omitempty"`  // its previous contents; empty: no file
@@ -126,19 +116,19 @@ func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
 }
 
 // tune opens the store and tunes its settings.
-func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err error) {
+func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ tune.Tuning, err error) {
 	set, err := v.app.settings()
 	if err != nil {
-		return eval.Tuning{}, err
+		return tune.Tuning{}, err
 	}
 	configured := set.Config()
 	name := cmp.Or(f.strategy, configured.Strategy, strategy.Names()[0])
 	if _, err := strategy.Lookup(name); err != nil {
-		return eval.Tuning{}, err
+		return tune.Tuning{}, err
 	}
 	identity, err := v.identity(ctx)
 	if err != nil {
-		return eval.Tuning{}, err
+		return tune.Tuning{}, err
 	}
 	identity.Config["tuned by"] = name
 	v.app.ownLimits = true // each candidate sets all of them
@@ -146,40 +136,40 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 	var e *engine.Engine
 	if !v.own { // its documents may have changed
 		if e, err = v.engine(ctx); err != nil {
-			return eval.Tuning{}, err
+			return tune.Tuning{}, err
 		}
 		defer e.Close()
 		found, err := v.probe(ctx, e)
 		if err != nil {
-			return eval.Tuning{}, err
+			return tune.Tuning{}, err
 		}
 		identity.Config["index"] = indexName(found)
 	}
 	if err := v.openTuning(ctx, identity); err != nil {
-		return eval.Tuning{}, err
+		return tune.Tuning{}, err
 	}
 	defer v.folder.Close()
 	if v.own {
 		if e, err = v.engine(ctx); err != nil {
-			return eval.Tuning{}, err
+			return tune.Tuning{}, err
 		}
 		defer e.Close()
 		if err := v.embed(ctx, e); err != nil {
-			return eval.Tuning{}, err
+			return tune.Tuning{}, err
 		}
 	}
 	found, err := v.probe(ctx, e)
 	if err != nil {
-		return eval.Tuning{}, err
+		return tune.Tuning{}, err
 	}
-	return eval.Tune(ctx, e, v.set, v.folder, eval.TuneOptions{
-		Strategy: name, Limits: configured.Limits, Vectors: found.Model != "", Limit: v.flags.limit, Parallel: v.flags.parallel,
+	return tune.Run(ctx, e, v.set, v.folder, tune.Options{
+		Strategy: name, Limits: configured.Limits, Escalate: configured.Settings.Auto.Escalate, Vectors: found.Model != "", Limit: v.flags.limit, Parallel: v.flags.parallel,
 		Principal: assay.Local(), Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
 	})
 }
 
 // openTuning opens the folder for measurements.
-func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) error {
+func (v *evaluating) openTuning(ctx context.Context, identity answers.Identity) error {
 	cache, err := v.cacheDir()
 	if err != nil {
 		return err
@@ -188,7 +178,7 @@ func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) err
 	if dir == "" {
 		dir = filepath.Join(cache, strings.Map(plainName, v.set.Name)+"-tune-"+shortHash(identity))
 	}
-	if v.folder, err = eval.OpenFolder(ctx, dir, identity); errors.Is(err, assay.ErrInvalid) {
+	if v.folder, err = answers.OpenFolder(ctx, dir, identity); errors.Is(err, assay.ErrInvalid) {
 		return hinted{err, "name another folder with --out"}
 	}
 	v.store = cmp.Or(v.store, filepath.Join(dir, "store"))
@@ -196,7 +186,7 @@ func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) err
 }
 
 // settingsOf returns the settings that tuning changes.
-func settingsOf(t eval.Tuning) []config.Setting {
+func settingsOf(t tune.Tuning) []config.Setting {
 	var all []config.Setting
 	for _, k := range t.Knobs {
 		for path, value := range k.Settings {
@@ -224,7 +214,11 @@ func writeTuning(w io.Writer, t tuned, place string, width int) error {
 			case c.Value == k.Chosen:
 				said = "chosen"
 			}
-			fmt.Fprintf(table, "  %s\t%.3f\t%s\n", c.Value, c.Mean, said)
+			steps := ""
+			if c.Steps > 0 {
+				steps = fmt.Sprintf("%.1f steps", c.Steps)
+			}
+			fmt.Fprintf(table, "  %s\t%.3f\t%s\t%s\n", c.Value, c.Mean, steps, said)
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -252,13 +246,15 @@ func writeTuning(w io.Writer, t tuned, place string, width int) error {
 }
 
 // verdictOf describes the gain of a setting and its certainty.
-func verdictOf(k eval.Knob) string {
+func verdictOf(k tune.Knob) string {
 	p := fmt.Sprintf("p %.3f", k.Gain.P)
 	if k.Gain.P < 0.001 {
 		p = "p < 0.001"
 	}
 	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, %s) on questions that took no part in choosing", k.Gain.Mean, k.Gain.Low, k.Gain.High, p)
 	switch {
+	case k.Cheaper:
+		return fmt.Sprintf("change: %s (right %+.3f, %+.3f to %+.3f)", k.Why, k.Gain.Mean, k.Gain.Low, k.Gain.High)
 	case k.Change:
 		return "change: " + gain
 	case k.Gain.Mean == 0:

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 const source = `package p
@@ -46,7 +46,7 @@ func TestReadGo(t *testing.T) {
 	for _, name := range []string{"p/p.go", "q/q.go", "p/p_test.go", "p/testdata/x.go"} {
 		tree[name] = &fstest.MapFile{Data: []byte(source)}
 	}
-	var sets []eval.Set
+	var sets []testset.Set
 	for half := range 2 {
 		set, err := readGo("set", tree, bounds{passages: 10, queries: 1, half: half})
 		if err != nil {

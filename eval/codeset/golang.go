@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 // bounds limit a set.
@@ -38,7 +38,7 @@ type declaration struct {
 }
 
 // readGo reads the non-test files of a tree of Go packages.
-func readGo(name string, root fs.FS, b bounds) (eval.Set, error) {
+func readGo(name string, root fs.FS, b bounds) (testset.Set, error) {
 	var all []declaration
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -62,7 +62,7 @@ func readGo(name string, root fs.FS, b bounds) (eval.Set, error) {
 		return err
 	})
 	if err != nil {
-		return eval.Set{}, fmt.Errorf("read Go packages: %w", err)
+		return testset.Set{}, fmt.Errorf("read Go packages: %w", err)
 	}
 	return newSet(name, all, b), nil
 }
@@ -167,17 +167,17 @@ func hash(s string) uint64 {
 
 // newSet selects the passages and the queries by the hashes of their IDs, so that the same tree
 // gives the same set.
-func newSet(name string, all []declaration, b bounds) eval.Set {
+func newSet(name string, all []declaration, b bounds) testset.Set {
 	all = distinct(all)
 	slices.SortFunc(all, func(x, y declaration) int {
 		return cmp.Or(cmp.Compare(hash(x.id), hash(y.id)), cmp.Compare(x.id, y.id))
 	})
 	all = all[:min(len(all), b.passages)]
-	set := eval.Set{Name: name}
+	set := testset.Set{Name: name}
 	for i, d := range all {
-		set.Passages = append(set.Passages, eval.Passage{ID: d.id, Text: d.text})
+		set.Passages = append(set.Passages, testset.Passage{ID: d.id, Text: d.text})
 		if i < b.queries {
-			set.Queries = append(set.Queries, eval.Query{ID: d.id, Text: d.query, Relevant: map[string]int{d.id: 1}})
+			set.Queries = append(set.Queries, testset.Query{ID: d.id, Text: d.query, Relevant: map[string]int{d.id: 1}})
 		}
 	}
 	return set

@@ -17,7 +17,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 func main() {
@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// write writes a set in the layout that eval.ReadSet reads.
-func write(folder string, set eval.Set) error {
+// write writes a set in the layout that testset.ReadSet reads.
+func write(folder string, set testset.Set) error {
 	type entry struct {
 		ID    string `json:"_id"`
 		Title string `json:"title,omitempty"`

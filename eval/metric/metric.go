@@ -44,7 +44,9 @@ type Input struct {
 // Spent is the cost of a question.
 type Spent struct {
 	Steps        int
-	Calls        int // of models
+	Searches     int
+	Iterations   float64 // searches of a sub-question, in the mean
+	Calls        int     // of models
 	InputTokens  int
 	OutputTokens int
 	CostMicros   int64 // millionths of the configured currency

@@ -23,7 +23,7 @@ func whole() metric.Input {
 		Claims:    []metric.Claim{{Held: true, Cited: true, Right: &yes, Cites: []metric.Cite{{Alone: true}}, By: []int{1}}},
 		Reference: []bool{true, false},
 		Judged:    map[string]float64{"correctness": 1, "completeness": 0.5, "harmfulness": 0, "answer_relevance": 0.75, "politeness": 0.25},
-		Spent:     &metric.Spent{Steps: 7, Calls: 3, InputTokens: 900, OutputTokens: 100, CostMicros: 12, Elapsed: 1500 * time.Microsecond},
+		Spent:     &metric.Spent{Steps: 7, Searches: 3, Iterations: 1.5, Calls: 3, InputTokens: 900, OutputTokens: 100, CostMicros: 12, Elapsed: 1500 * time.Microsecond},
 	}
 }
 
@@ -46,7 +46,7 @@ func TestOf(t *testing.T) {
 		"context_precision": 0.5, "context_precision_ranked": 0.5, "context_recall": 0.5,
 		"noise_sensitivity": 0, "noise_sensitivity_irrelevant": 0,
 		"conflict_precision": 1, "conflict_recall": 0, // one side is not cited
-		"steps": 7, "model_calls": 3, "input_tokens": 900, "output_tokens": 100, "tokens": 1000, "cost_micros": 12, "latency_ms": 1.5,
+		"steps": 7, "searches": 3, "iterations": 1.5, "model_calls": 3, "input_tokens": 900, "output_tokens": 100, "tokens": 1000, "cost_micros": 12, "latency_ms": 1.5,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 0.00005)); diff != "" {
 		t.Errorf("Of: (-want +got)\n%s", diff)

@@ -11,7 +11,7 @@ import (
 type Measure struct {
 	Name   string // the key in figures
 	Group  string // "answers", "rankings", "words", "judged", "claims", "passages", "refusals", "conflicts" or "cost"
-	Unit   string // "ms", "tokens", "calls", "steps", "micros" (millionths of the currency); empty: a share in [0, 1]
+	Unit   string // "ms", "tokens", "calls", "steps", "searches", "micros" (millionths of the currency); empty: a share in [0, 1]
 	Less   bool   // less is better
 	Judged bool   // from a judge, which a figure names
 	Doc    string // a description of one line
@@ -143,6 +143,8 @@ var table = slices.Concat(
 	),
 	group("cost",
 		spent("steps", "steps", "records of the run's journal", func(s Spent) float64 { return float64(s.Steps) }),
+		spent("searches", "searches", "searches of the question", func(s Spent) float64 { return float64(s.Searches) }),
+		spent("iterations", "searches", "searches of each of its sub-questions, in the mean", func(s Spent) float64 { return s.Iterations }),
 		spent("model_calls", "calls", "calls of models, retries included", func(s Spent) float64 { return float64(s.Calls) }),
 		spent("input_tokens", "tokens", "tokens that models read", func(s Spent) float64 { return float64(s.InputTokens) }),
 		spent("output_tokens", "tokens", "tokens that models wrote", func(s Spent) float64 { return float64(s.OutputTokens) }),

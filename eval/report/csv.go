@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 )
 
 // CSV writes a row for each question and system: the question, the answer, whether it was right and
@@ -19,7 +19,7 @@ import (
 // A text cell that a spreadsheet would treat as a formula gets an apostrophe in front. Such a cell
 // begins with =, +, -, @, a tab or a line break, after any spaces. Control characters are written
 // as ⟨U+0000⟩. Numbers are as in JSON. Source: OWASP, "CSV Injection".
-func CSV(w io.Writer, r eval.Report) error {
+func CSV(w io.Writer, r answers.Report) error {
 	slicesBy, measures := columns(r)
 	head := []string{"system", "id", "question", "right", "lost", "status", "stop", "answer", "expected", "error", "run"}
 	for _, by := range slicesBy {
@@ -41,7 +41,7 @@ func CSV(w io.Writer, r eval.Report) error {
 }
 
 // columns returns the slices and the measures of all outcomes, sorted by name.
-func columns(r eval.Report) (slicesBy, measures []string) {
+func columns(r answers.Report) (slicesBy, measures []string) {
 	by, names := map[string]bool{}, map[string]bool{}
 	for _, s := range r.Systems {
 		for _, o := range s.Outcomes {
@@ -56,7 +56,7 @@ func columns(r eval.Report) (slicesBy, measures []string) {
 	return slices.Sorted(maps.Keys(by)), slices.Sorted(maps.Keys(names))
 }
 
-func row(system string, o eval.Outcome, slicesBy, measures []string) []string {
+func row(system string, o answers.Outcome, slicesBy, measures []string) []string {
 	cells := texts([]string{
 		system, o.ID, o.Question, strconv.FormatBool(o.Right), string(o.Lost), string(o.Answer.Status), string(o.Answer.Stop),
 		o.Answer.Text, strings.Join(o.Answers, " | "), o.Error, o.Run,
@@ -73,7 +73,7 @@ func row(system string, o eval.Outcome, slicesBy, measures []string) []string {
 
 // FiguresCSV writes a row for each figure of each system, for the whole set and by slice. Cells are
 // as in CSV.
-func FiguresCSV(w io.Writer, r eval.Report) error {
+func FiguresCSV(w io.Writer, r answers.Report) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"system", "slice", "value", "figure", "cases", "mean", "low", "high", "unit", "judged_by"}}
 	for _, s := range r.Systems {
@@ -88,7 +88,7 @@ func FiguresCSV(w io.Writer, r eval.Report) error {
 	return nil
 }
 
-func figureRows(system, by, value string, figures []eval.Figure) [][]string {
+func figureRows(system, by, value string, figures []answers.Figure) [][]string {
 	var rows [][]string
 	for _, f := range figures {
 		rows = append(rows, []string{

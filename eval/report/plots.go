@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/internal/plot"
@@ -15,7 +15,7 @@ import (
 
 // distributions draws the distribution of the questions over each measure, in the order of the
 // figures. Measures without a figure come last.
-func distributions(s eval.System) []template.HTML {
+func distributions(s answers.System) []template.HTML {
 	values := map[string][]float64{}
 	for _, o := range s.Outcomes {
 		for name, v := range o.Metrics {
@@ -62,7 +62,7 @@ func histogram(name, unit string, values []float64) plot.SVG {
 
 // calibrationPlot draws the verifier's score against how often it was right, and returns the
 // expected calibration error in words.
-func calibrationPlot(bins []eval.Bin) (drawn template.HTML, says string) {
+func calibrationPlot(bins []stat.Bin) (drawn template.HTML, says string) {
 	var points []plot.Point
 	var plain []stat.Bin
 	most := 1
@@ -87,7 +87,7 @@ func calibrationPlot(bins []eval.Bin) (drawn template.HTML, says string) {
 }
 
 // lossPlot draws the stages at which questions were lost, in order.
-func lossPlot(s eval.System) template.HTML {
+func lossPlot(s answers.System) template.HTML {
 	var bars []plot.Bar
 	total := 0
 	for _, stage := range stages {
@@ -106,7 +106,7 @@ func lossPlot(s eval.System) template.HTML {
 }
 
 // sliceTables returns a table for each kind of slice, with a drawing of its leading figure.
-func sliceTables(s eval.System) []sliceTable {
+func sliceTables(s answers.System) []sliceTable {
 	var tables []sliceTable
 	for _, slice := range s.Slices {
 		i := slices.IndexFunc(tables, func(t sliceTable) bool { return t.By == named(slice.By) })
@@ -129,7 +129,7 @@ func sliceTables(s eval.System) []sliceTable {
 	return tables
 }
 
-func newSliceTable(s eval.System, by string) sliceTable {
+func newSliceTable(s answers.System, by string) sliceTable {
 	t := sliceTable{By: named(by)}
 	var rows []plot.Interval
 	lead := ""
@@ -163,7 +163,7 @@ func newSliceTable(s eval.System, by string) sliceTable {
 
 // qualityPlots draws the share of right answers against each known cost, one point per system:
 // money, tokens, calls and time. It draws steps if no other cost is known.
-func qualityPlots(r eval.Report) []template.HTML {
+func qualityPlots(r answers.Report) []template.HTML {
 	var all []template.HTML
 	for _, cost := range []struct{ figure, label string }{
 		{"cost_micros", "money for a question, millionths of the currency"}, {"tokens", "tokens of models for a question"},
@@ -184,7 +184,7 @@ func qualityPlots(r eval.Report) []template.HTML {
 			}
 			points = append(points, p)
 		}
-		if !spent || cost.figure == "steps" && len(all) > 0 || cost.figure == "latency_ms" && slices.ContainsFunc(r.Systems, func(s eval.System) bool { _, ok := findFigure(s, "latency_p50_ms"); return ok }) {
+		if !spent || cost.figure == "steps" && len(all) > 0 || cost.figure == "latency_ms" && slices.ContainsFunc(r.Systems, func(s answers.System) bool { _, ok := findFigure(s, "latency_p50_ms"); return ok }) {
 			continue
 		}
 		f := plot.Frame{Title: "Right answers against " + costName(cost.figure), X: plot.Axis{Label: cost.label}, Y: plot.Axis{Label: "share of right answers", High: 1}}
@@ -208,7 +208,7 @@ func wide(points []plot.Point) bool {
 }
 
 // besidePlots draws each figure of all systems, one below the other.
-func besidePlots(r eval.Report) []template.HTML {
+func besidePlots(r answers.Report) []template.HTML {
 	if len(r.Systems) < 2 {
 		return nil
 	}
@@ -252,7 +252,7 @@ func besidePlots(r eval.Report) []template.HTML {
 
 // differencePlots draws the paired differences between each system and those it is compared with.
 // It takes the figures that are shares, largest difference first.
-func differencePlots(r eval.Report) []template.HTML {
+func differencePlots(r answers.Report) []template.HTML {
 	var all []template.HTML
 	for _, s := range r.Systems {
 		byOther := map[string][]plot.Interval{}

@@ -7,7 +7,7 @@
 // control and bidirectional characters are made visible. Without script the page shows the same,
 // with all questions at once.
 //
-// The package computes no figures itself. They are those of the [eval.Report].
+// The package computes no figures itself. They are those of the [answers.Report].
 package report
 
 import (
@@ -21,7 +21,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/internal/plot"
 )
 
@@ -58,7 +58,7 @@ func hash(text string) string {
 // HTML writes the page. It needs the outcomes of every system, from which it takes the questions,
 // distributions and the share of right answers. It does not need the texts of their contexts. Equal
 // reports give equal pages.
-func HTML(w io.Writer, r eval.Report) error {
+func HTML(w io.Writer, r answers.Report) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	if err := pages().Execute(out, newPage(r)); err != nil {
 		return fmt.Errorf("write the page of %s: %w", r.Set, err)
@@ -67,7 +67,7 @@ func HTML(w io.Writer, r eval.Report) error {
 }
 
 // JSON writes the report, indented, with every outcome.
-func JSON(w io.Writer, r eval.Report) error {
+func JSON(w io.Writer, r answers.Report) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)

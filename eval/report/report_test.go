@@ -19,12 +19,14 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
+	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 var keep = flag.String("keep", "", "write the sample pages into this `folder`, to look at them")
 
-func write(t *testing.T, r eval.Report) string {
+func write(t *testing.T, r answers.Report) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, r); err != nil {
@@ -77,7 +79,7 @@ func safe(t *testing.T, page string) {
 }
 
 func TestPages(t *testing.T) {
-	for name, r := range map[string]eval.Report{
+	for name, r := range map[string]answers.Report{
 		"empty":    {Set: "nothing"},
 		"none":     sample(0, "static"),
 		"one":      sample(1, "static"),
@@ -105,21 +107,21 @@ func TestPages(t *testing.T) {
 }
 
 // hostileReport returns a report with the given text in all its text fields.
-func hostileReport(text string) eval.Report {
-	o := eval.Outcome{System: text, Run: text, Error: text, Lost: eval.Stage(text), Metrics: map[string]float64{text: 0.5, "x" + text: math.NaN()}, Judges: map[string]string{text: text}}
+func hostileReport(text string) answers.Report {
+	o := answers.Outcome{System: text, Run: text, Error: text, Lost: answers.Stage(text), Metrics: map[string]float64{text: 0.5, "x" + text: math.NaN()}, Judges: map[string]string{text: text}}
 	o.ID, o.Question, o.Answers, o.Tenant, o.Slices = text, text, []string{text}, text, map[string]string{text: text}
-	o.Gold = []eval.Gold{{Document: text, Section: text, Quote: text}}
+	o.Gold = []testset.Gold{{Document: text, Section: text, Quote: text}}
 	o.Answer = assay.Answer{Status: assay.Status(text), Stop: assay.Stop(text), Text: text}
 	o.Answer.Claims = []assay.Claim{{End: len(text), Verdict: assay.Verdict(text)}, {Start: -1, End: 1 << 40}, {Start: 5, End: 2}}
 	o.Answer.Citations = []assay.Citation{{URI: text, Quote: text}}
-	f := []eval.Figure{{Name: text, Unit: text, By: text, Mean: math.Inf(1)}, {Name: text, Low: math.NaN()}}
-	s := eval.System{
-		Name: text, Figures: f, Slices: []eval.Slice{{By: text, Value: text, Figures: f}, {By: text, Value: "b", Figures: f}}, Lost: map[eval.Stage]int{eval.Stage(text): 3},
-		Statuses: map[string]int{text: 1}, Calibration: []eval.Bin{{Cases: 2, Score: math.NaN(), Right: 2}}, Worst: []eval.Worst{{ID: text, Question: text, Run: text, Lost: eval.Stage(text), Why: text}},
-		Against: []eval.Paired{{Other: text, Figure: text, Cases: 1, Mean: math.NaN()}}, Remedies: []string{text}, Outcomes: []eval.Outcome{o}, Notes: map[string]string{text: text, "slices": text},
+	f := []answers.Figure{{Name: text, Unit: text, By: text, Mean: math.Inf(1)}, {Name: text, Low: math.NaN()}}
+	s := answers.System{
+		Name: text, Figures: f, Slices: []answers.Slice{{By: text, Value: text, Figures: f}, {By: text, Value: "b", Figures: f}}, Lost: map[answers.Stage]int{answers.Stage(text): 3},
+		Statuses: map[string]int{text: 1}, Calibration: []stat.Bin{{Cases: 2, Score: math.NaN(), Right: 2}}, Worst: []answers.Worst{{ID: text, Question: text, Run: text, Lost: answers.Stage(text), Why: text}},
+		Against: []answers.Paired{{Other: text, Figure: text, Cases: 1, Mean: math.NaN()}}, Remedies: []string{text}, Outcomes: []answers.Outcome{o}, Notes: map[string]string{text: text, "slices": text},
 		NotJudged: map[string]int{text: 1},
 	}
-	return eval.Report{Set: text, Version: text, Index: text, Systems: []eval.System{s, s}}
+	return answers.Report{Set: text, Version: text, Index: text, Systems: []answers.System{s, s}}
 }
 
 func TestHostileText(t *testing.T) {
@@ -210,18 +212,18 @@ func TestJSONIsTheReport(t *testing.T) {
 	if err := JSON(&b, want); err != nil {
 		t.Fatal(err)
 	}
-	var got eval.Report
+	var got answers.Report
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(eval.Case{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(testset.Case{})); diff != "" {
 		t.Errorf("(-want +got):\n%.2000s", diff)
 	}
 }
 
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(200, "static")
-	for name, f := range map[string]func(io.Writer, eval.Report) error{"HTML": HTML, "JSON": JSON, "CSV": CSV, "FiguresCSV": FiguresCSV} {
+	for name, f := range map[string]func(io.Writer, answers.Report) error{"HTML": HTML, "JSON": JSON, "CSV": CSV, "FiguresCSV": FiguresCSV} {
 		if err := f(full{}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: %v", name, err)
 		}
@@ -236,8 +238,8 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // TestRemarks checks that a measure that was not judged has no figure and a remark instead.
 func TestRemarks(t *testing.T) {
-	s := eval.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, and no table"}}
-	page := write(t, eval.Report{Set: "s", Systems: []eval.System{s}})
+	s := answers.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, and no table"}}
+	page := write(t, answers.Report{Set: "s", Systems: []answers.System{s}})
 	for _, want := range []string{"correctness: not judged for 2 of the questions: no reply", "not told apart by team"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 // hostile holds texts that may occur as questions, answers and names.
@@ -20,12 +21,12 @@ var hostile = []string{
 
 // sample returns a report of n questions for each of the systems. Equal arguments give equal
 // reports.
-func sample(n int, systems ...string) eval.Report {
+func sample(n int, systems ...string) answers.Report {
 	random := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
-	r := eval.Report{Set: "handbook", Cases: n, Began: began, Version: "0.1.0", Index: "gte-small/384@17"}
+	r := answers.Report{Set: "handbook", Cases: n, Began: began, Version: "0.1.0", Index: "gte-small/384@17"}
 	for k, name := range systems {
-		s := eval.System{Name: name, Lost: map[eval.Stage]int{}, Statuses: map[string]int{}, Notes: map[string]string{"faithfulness": "of 3 answers no claim could be judged"}}
+		s := answers.System{Name: name, Lost: map[answers.Stage]int{}, Statuses: map[string]int{}, Notes: map[string]string{"faithfulness": "of 3 answers no claim could be judged"}}
 		for i := range n {
 			s.Outcomes = append(s.Outcomes, sampleOutcome(random, name, i, 0.6+0.1*float64(k), began))
 		}
@@ -40,15 +41,15 @@ func sample(n int, systems ...string) eval.Report {
 	return r
 }
 
-func sampleOutcome(random *rand.Rand, system string, i int, quality float64, began time.Time) eval.Outcome {
-	o := eval.Outcome{System: system, Run: fmt.Sprintf("run_%06x", random.Uint32()>>8), Began: began}
+func sampleOutcome(random *rand.Rand, system string, i int, quality float64, began time.Time) answers.Outcome {
+	o := answers.Outcome{System: system, Run: fmt.Sprintf("run_%06x", random.Uint32()>>8), Began: began}
 	o.ID, o.Question = fmt.Sprintf("q%04d", i), fmt.Sprintf("How many days of leave does an employee of grade %d have?", i)
 	if i%29 == 7 {
 		o.Question += " " + hostile[i/29%len(hostile)]
 	}
 	o.Slices = map[string]string{"type": []string{"number", "person", "reason", "place"}[i%4], "document": []string{"pdf", "markdown"}[i%2]}
 	o.Answers = []string{fmt.Sprint(20 + i%10)}
-	o.Gold = []eval.Gold{{Document: "handbook.md", Section: "Leave", Quote: "have 25 days of leave"}}
+	o.Gold = []testset.Gold{{Document: "handbook.md", Section: "Leave", Quote: "have 25 days of leave"}}
 	o.Right = random.Float64() < quality
 	o.Answer = assay.Answer{Status: assay.Answered, Text: fmt.Sprintf("Employees of grade %d have %d days of leave [1].", i, 20+i%10)}
 	o.Answer.Claims = []assay.Claim{{Start: 0, End: len(o.Answer.Text) - 5, Verdict: assay.Supported, Score: 0.5 + random.Float64()/2, Citations: []int{1}}}
@@ -63,7 +64,7 @@ func sampleOutcome(random *rand.Rand, system string, i int, quality float64, beg
 	}
 	o.Lost = stages[random.IntN(len(stages))]
 	switch {
-	case o.Lost == eval.Broke:
+	case o.Lost == answers.Broke:
 		o.Error, o.Answer = "the provider is down", assay.Answer{}
 	case random.IntN(3) == 0:
 		o.Answer.Status = assay.NotFound
@@ -72,7 +73,7 @@ func sampleOutcome(random *rand.Rand, system string, i int, quality float64, beg
 }
 
 // summarise computes the fields that a runner would.
-func summarise(s *eval.System) {
+func summarise(s *answers.System) {
 	values, byType := map[string][]float64{}, map[string][]float64{}
 	var scores []float64
 	var right []bool
@@ -84,7 +85,7 @@ func summarise(s *eval.System) {
 		if !o.Right {
 			s.Lost[o.Lost]++
 			if len(s.Worst) < 10 {
-				s.Worst = append(s.Worst, eval.Worst{ID: o.ID, Question: o.Question, Run: o.Run, Lost: o.Lost, Score: score(o), Why: "its gold stands at rank 31"})
+				s.Worst = append(s.Worst, answers.Worst{ID: o.ID, Question: o.Question, Run: o.Run, Lost: o.Lost, Score: score(o), Why: "its gold stands at rank 31"})
 			}
 		}
 		s.Statuses[string(o.Answer.Status)]++
@@ -99,32 +100,30 @@ func summarise(s *eval.System) {
 	}
 	for _, value := range []string{"number", "person", "reason", "place"} {
 		if xs := byType[value]; len(xs) > 0 {
-			s.Slices = append(s.Slices, eval.Slice{By: "type", Value: value, Cases: len(xs), Figures: []eval.Figure{figureOf("right", "", xs)}})
+			s.Slices = append(s.Slices, answers.Slice{By: "type", Value: value, Cases: len(xs), Figures: []answers.Figure{figureOf("right", "", xs)}})
 		}
 	}
-	for _, b := range stat.Bins(scores, right, 10) {
-		s.Calibration = append(s.Calibration, eval.Bin(b))
-	}
+	s.Calibration = append(s.Calibration, stat.Bins(scores, right, 10)...)
 	if len(s.Lost) > 0 {
 		s.Remedies = []string{"Not retrieved: recall is under 0.80; look at chunking first (smaller chunks, headings kept), then at the encoder.", "Ranked too low: switch reranking on."}
 	}
 }
 
-func figureOf(name, unit string, xs []float64) eval.Figure {
+func figureOf(name, unit string, xs []float64) answers.Figure {
 	m, _ := metric.Lookup(name)
 	b := stat.Bootstrap(xs)
-	f := eval.Figure{Name: name, Cases: len(xs), Mean: b.Mean, Low: b.Low, High: b.High, Unit: unit, Less: m.Less}
+	f := answers.Figure{Name: name, Cases: len(xs), Mean: b.Mean, Low: b.Low, High: b.High, Unit: unit, Less: m.Less}
 	if m.Judged {
 		f.By = "local"
 	}
 	return f
 }
 
-func difference(s, other eval.System, name string) eval.Paired {
+func difference(s, other answers.System, name string) answers.Paired {
 	var a, b []float64
 	for i, o := range s.Outcomes {
 		a, b = append(a, o.Metrics[name]), append(b, other.Outcomes[i].Metrics[name])
 	}
 	d := stat.Paired(a, b)
-	return eval.Paired{Other: other.Name, Figure: name, Cases: len(a), Mean: d.Mean, Low: d.Low, High: d.High, P: d.P}
+	return answers.Paired{Other: other.Name, Figure: name, Cases: len(a), Mean: d.Mean, Low: d.Low, High: d.High, P: d.P}
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/answers"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/internal/plot"
 )
 
@@ -102,7 +103,7 @@ type question struct {
 
 type claim struct{ Text, Verdict, Score, Cites string }
 
-func newPage(r eval.Report) page {
+func newPage(r answers.Report) page {
 	p := page{
 		Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
 		Set: named(r.Set), Version: named(r.Version), Index: named(r.Index), Cases: counted(r.Cases, "question"),
@@ -111,7 +112,7 @@ func newPage(r eval.Report) page {
 	if !r.Began.IsZero() {
 		p.Began = r.Began.UTC().Format("2 January 2006, 15:04 MST")
 	}
-	lost, statuses := map[eval.Stage]bool{}, map[string]bool{}
+	lost, statuses := map[answers.Stage]bool{}, map[string]bool{}
 	for i, s := range r.Systems {
 		p.Systems = append(p.Systems, newSystem(fmt.Sprintf("s%d", i), s, shower(r.Show)))
 		p.Questions += len(s.Outcomes)
@@ -139,7 +140,7 @@ func newPage(r eval.Report) page {
 }
 
 // overview fills the top of the page: the main figures of a single system, or a table of several.
-func (p *page) overview(r eval.Report) {
+func (p *page) overview(r answers.Report) {
 	if len(r.Systems) == 0 {
 		return
 	}
@@ -162,9 +163,9 @@ func (p *page) overview(r eval.Report) {
 }
 
 // mainFigures returns the names of at most six figures: quality first, then cost.
-func mainFigures(r eval.Report) []string {
+func mainFigures(r answers.Report) []string {
 	has := func(name string) bool {
-		return slices.ContainsFunc(r.Systems, func(s eval.System) bool { _, ok := findFigure(s, name); return ok })
+		return slices.ContainsFunc(r.Systems, func(s answers.System) bool { _, ok := findFigure(s, name); return ok })
 	}
 	names := []string{"right"}
 	for _, name := range []string{"correctness", "recall@10", "faithfulness", "citation_precision", "abstention_recall", "f1", "ndcg@10"} {
@@ -173,7 +174,7 @@ func mainFigures(r eval.Report) []string {
 		}
 	}
 	spent := func(name string) bool {
-		return slices.ContainsFunc(r.Systems, func(s eval.System) bool { f, _ := findFigure(s, name); return f.Mean > 0 })
+		return slices.ContainsFunc(r.Systems, func(s answers.System) bool { f, _ := findFigure(s, name); return f.Mean > 0 })
 	}
 	for _, name := range []string{"cost_micros", "tokens", "latency_p50_ms", "latency_p95_ms", "latency_ms", "steps"} {
 		if spent(name) && len(names) < 6 {
@@ -185,13 +186,13 @@ func mainFigures(r eval.Report) []string {
 
 // findFigure returns a figure of a system. If the report lacks the share of right answers, it is
 // counted from the outcomes, without bounds.
-func findFigure(s eval.System, name string) (eval.Figure, bool) {
-	i := slices.IndexFunc(s.Figures, func(f eval.Figure) bool { return f.Name == name })
+func findFigure(s answers.System, name string) (answers.Figure, bool) {
+	i := slices.IndexFunc(s.Figures, func(f answers.Figure) bool { return f.Name == name })
 	if i >= 0 {
 		return s.Figures[i], true
 	}
 	if name != "right" || len(s.Outcomes) == 0 {
-		return eval.Figure{}, false
+		return answers.Figure{}, false
 	}
 	right := 0
 	for _, o := range s.Outcomes {
@@ -200,10 +201,10 @@ func findFigure(s eval.System, name string) (eval.Figure, bool) {
 		}
 	}
 	mean := float64(right) / float64(len(s.Outcomes))
-	return eval.Figure{Name: name, Cases: len(s.Outcomes), Mean: mean, Low: math.NaN(), High: math.NaN()}, true
+	return answers.Figure{Name: name, Cases: len(s.Outcomes), Mean: mean, Low: math.NaN(), High: math.NaN()}, true
 }
 
-func newSystem(anchor string, s eval.System, show shower) system {
+func newSystem(anchor string, s answers.System, show shower) system {
 	v := system{
 		Anchor: anchor, Name: named(s.Name), Distributions: distributions(s), Losses: lossPlot(s),
 		Slices: sliceTables(s), Worst: nil,
@@ -232,7 +233,7 @@ func newSystem(anchor string, s eval.System, show shower) system {
 }
 
 // remarks returns notes on measures that were not judged and on slices that were not made.
-func remarks(s eval.System) []string {
+func remarks(s answers.System) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.NotJudged)) {
 		all = append(all, visible(name+": "+s.Notes[name]))
@@ -243,7 +244,7 @@ func remarks(s eval.System) []string {
 	return all
 }
 
-func newQuestion(anchor, system string, o eval.Outcome, show shower) question {
+func newQuestion(anchor, system string, o answers.Outcome, show shower) question {
 	q := question{
 		Anchor: anchor, System: system, ID: named(o.ID), Question: visible(o.Question), Answer: visible(o.Answer.Text), Error: visible(o.Error),
 		Expected: visible(strings.Join(o.Answers, " | ")), Lost: named(string(o.Lost)), LostName: stageName(o.Lost), Status: named(string(o.Answer.Status)),
@@ -287,7 +288,7 @@ func (s shower) run(id string) string {
 }
 
 // place returns the location of gold in words.
-func place(g eval.Gold) string {
+func place(g testset.Gold) string {
 	s := g.Document
 	if g.Section != "" {
 		s += " § " + g.Section
@@ -313,7 +314,7 @@ func cites(a assay.Answer, claim int) string {
 
 // score returns the mean of an outcome's measures that are shares and for which more is better.
 // Without such measures it is 1 or 0 by whether the outcome is right.
-func score(o eval.Outcome) float64 {
+func score(o answers.Outcome) float64 {
 	sum, n := 0.0, 0
 	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
 		m, known := metric.Lookup(name)
@@ -330,7 +331,7 @@ func score(o eval.Outcome) float64 {
 	return 0
 }
 
-func newPaired(s eval.System, d eval.Paired) paired {
+func newPaired(s answers.System, d answers.Paired) paired {
 	f, _ := findFigure(s, d.Figure)
 	says := "may be chance"
 	switch {
@@ -348,7 +349,7 @@ func newPaired(s eval.System, d eval.Paired) paired {
 }
 
 // definitions returns the definitions of the report's figures that eval/metric knows.
-func definitions(r eval.Report) []definition {
+func definitions(r answers.Report) []definition {
 	var all []definition
 	for _, m := range metric.All() {
 		for _, s := range r.Systems {
@@ -362,12 +363,12 @@ func definitions(r eval.Report) []definition {
 }
 
 // stages lists the stages at which questions are lost, in order.
-var stages = []eval.Stage{
-	eval.Mislabelled, eval.NotIngested, eval.NotRetrieved, eval.RankedTooLow, eval.GradedAway, eval.NotCited, eval.VerifierWrong, eval.GeneratedWrong, eval.AnsweredWrongly, eval.Broke,
+var stages = []answers.Stage{
+	answers.Mislabelled, answers.NotIngested, answers.NotRetrieved, answers.RankedTooLow, answers.GradedAway, answers.NotCited, answers.VerifierWrong, answers.GeneratedWrong, answers.AnsweredWrongly, answers.Broke,
 }
 
 // stageName returns a stage in words.
-func stageName(s eval.Stage) string { return named(strings.ReplaceAll(string(s), "_", " ")) }
+func stageName(s answers.Stage) string { return named(strings.ReplaceAll(string(s), "_", " ")) }
 
 // counted returns a number with its noun.
 func counted(n int, one string) string {
@@ -428,7 +429,7 @@ func thousands(v float64) string {
 }
 
 // interval formats a figure's bounds, or returns "" if there are none.
-func interval(f eval.Figure) string {
+func interval(f answers.Figure) string {
 	if math.IsNaN(f.Low) || math.IsNaN(f.High) || f.Low == 0 && f.High == 0 && f.Mean != 0 {
 		return ""
 	}

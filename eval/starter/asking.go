@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
@@ -111,9 +111,9 @@ func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
 	if words > 16 {
 		c.score -= 0.2
 	}
-	c.Case = eval.Case{
+	c.Case = testset.Case{
 		Question: q.question + "?", Answers: []string{answer},
-		Gold:   []eval.Gold{{Document: p.document, Start: p.start + s.start, End: p.start + s.end, Quote: p.Text[s.start:s.end]}},
+		Gold:   []testset.Gold{{Document: p.document, Start: p.start + s.start, End: p.start + s.end, Quote: p.Text[s.start:s.end]}},
 		Slices: map[string]string{"type": q.kind},
 	}
 	return c, true

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
@@ -38,9 +38,9 @@ func (g *gathering) askHeading(p Passage) []candidate {
 		return nil
 	}
 	g.seen[question] = true
-	return []candidate{{kind: "section", score: 1.1, words: words, Case: eval.Case{
+	return []candidate{{kind: "section", score: 1.1, words: words, Case: testset.Case{
 		Question: question + "?",
-		Gold:     []eval.Gold{{Document: p.document, Section: heading}},
+		Gold:     []testset.Gold{{Document: p.document, Section: heading}},
 		Slices:   map[string]string{"type": "section"},
 	}}}
 }

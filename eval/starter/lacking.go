@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/store"
 )
@@ -172,7 +172,7 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 				question := strings.Replace(lack.question, "%s", names[i].text, 1)
 				used[i] = true
 				asked[l]++
-				made = append(made, candidate{kind: "unanswerable", Case: eval.Case{
+				made = append(made, candidate{kind: "unanswerable", Case: testset.Case{
 					Question: question, Unanswerable: true, Slices: map[string]string{"type": "unanswerable"},
 				}})
 				break

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -53,7 +53,7 @@ type Passage struct {
 
 // A candidate is a generated question with its score.
 type candidate struct {
-	eval.Case
+	testset.Case
 	kind  string
 	score float64 // greater is better
 	words map[string]bool
@@ -64,7 +64,7 @@ type candidate struct {
 // documents give the same set. The set may be smaller than requested, and then has proportionally
 // fewer unanswerable questions. Documents that yield no question give an empty set. Make reads the
 // documents twice.
-func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Options) ([]eval.Case, error) {
+func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Options) ([]testset.Case, error) {
 	opts.Questions = cmp.Or(opts.Questions, 50)
 	switch {
 	case opts.Unanswerable == 0:
@@ -98,7 +98,7 @@ func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Optio
 	// If too few questions are found, the share of unanswerable ones stays the same.
 	share := opts.Unanswerable / (1 - opts.Unanswerable)
 	lacking = lacking[:min(len(lacking), int(share*float64(len(made))+0.5))]
-	cases := make([]eval.Case, 0, len(made)+len(lacking))
+	cases := make([]testset.Case, 0, len(made)+len(lacking))
 	for _, c := range append(made, lacking...) {
 		for i := range c.Gold {
 			c.Gold[i].Document = g.shortName(c.Gold[i].Document)

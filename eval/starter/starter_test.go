@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/starter"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/store"
@@ -33,7 +33,7 @@ func entries(texts ...string) iter.Seq2[store.Entry, error] {
 	}
 }
 
-func made(t *testing.T, opts starter.Options, texts ...string) []eval.Case {
+func made(t *testing.T, opts starter.Options, texts ...string) []testset.Case {
 	t.Helper()
 	cases, err := starter.Make(t.Context(), entries(texts...), opts)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestMake(t *testing.T) {
 	if unanswerable != 2 || len(documents) != 6 {
 		t.Errorf("%d unanswerable, want 2; of documents %v, want all six", unanswerable, documents)
 	}
-	if diff := cmp.Diff(cases, made(t, starter.Options{Questions: 10}, texts...), cmp.AllowUnexported(eval.Case{})); diff != "" {
+	if diff := cmp.Diff(cases, made(t, starter.Options{Questions: 10}, texts...), cmp.AllowUnexported(testset.Case{})); diff != "" {
 		t.Errorf("made again: %s", diff)
 	}
 	if none := made(t, starter.Options{}, "T", "", "U", "| a | b |"); len(none) != 0 {
@@ -243,7 +243,7 @@ func TestHeadings(t *testing.T) {
 		for _, c := range cases {
 			if c.Slices["type"] == "section" {
 				got = c.Question
-				if diff := cmp.Diff([]eval.Gold{{Document: "a.md", Section: heading}}, c.Gold); diff != "" {
+				if diff := cmp.Diff([]testset.Gold{{Document: "a.md", Section: heading}}, c.Gold); diff != "" {
 					t.Error(diff)
 				}
 			}

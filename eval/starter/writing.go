@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/llm"
@@ -62,9 +62,9 @@ func writtenCandidate(q Written, p Passage) (candidate, bool) {
 		return candidate{}, false
 	}
 	quote := strings.TrimSpace(q.Quote)
-	return candidate{kind: "written", words: contentWords(question), Case: eval.Case{
+	return candidate{kind: "written", words: contentWords(question), Case: testset.Case{
 		Question: question, Answers: []string{strings.TrimSpace(q.Answer)},
-		Gold:   []eval.Gold{{Document: p.document, Start: p.start + at, End: p.start + at + len(quote), Quote: quote}},
+		Gold:   []testset.Gold{{Document: p.document, Start: p.start + at, End: p.start + at + len(quote), Quote: quote}},
 		Slices: map[string]string{"type": "written"},
 	}}, true
 }

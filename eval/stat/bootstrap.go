@@ -12,9 +12,9 @@ const Resamples = 1000
 // An Interval is a figure, the mean unless another is named, with its 95 % confidence bounds for
 // sets of as many cases of this kind.
 type Interval struct {
-	Mean float64
-	Low  float64
-	High float64
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Draws calls each with Resamples draws of n cases out of n, with replacement. A draw is a slice of

@@ -4,11 +4,11 @@ import "math"
 
 // A Bin holds the cases with a score in [Low, High). The last bin includes High.
 type Bin struct {
-	Low   float64
-	High  float64
-	Cases int
-	Score float64 // mean; 0 without cases
-	Right float64 // share; 0 without cases
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Cases int     `json:"cases"`
+	Score float64 `json:"score"` // mean; 0 without cases
+	Right float64 `json:"right"` // share; 0 without cases
 }
 
 // Bins returns a calibration curve: n bins of equal width from 0 to 1, from scores in [0, 1] and

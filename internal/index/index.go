@@ -67,7 +67,7 @@ type Index interface {
 	//
 	// The error wraps assay.ErrInvalid if q.Limit is less than 1, if no visible document has a key
 	// of the filter, or if the filter compares a key with a value of a kind that the key never has.
-	// The last two errors name the key and the kind.
+	// These two errors name the key and the kind. It does so as well if q.BM25 is out of range.
 	Search(ctx context.Context, access assay.Access, q assay.Query) (Result, error)
 
 	// Nearest returns the q.Limit chunks whose vectors are most similar to v, best first, ties by

@@ -6,10 +6,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/assay-rag/assay"
 )
 
-// k1 and b are the parameters of BM25. A chunk's score for a query is the sum over the query's
-// distinct terms of
+// k1 and b are the default parameters of BM25; a query may have others. A chunk's score for a query
+// is the sum over the query's distinct terms of
 //
 //	idf · tf / (tf + k1 · (1 - b + b · length / average length))
 //
@@ -28,13 +30,25 @@ const (
 const scoreUnit = 1 << 32
 
 // A saturation computes contributions from frequencies and lengths.
-type saturation struct{ perLength float64 }
+type saturation struct {
+	perLength float64
+	fixed     float64 // part of the norm that does not depend on the length
+}
 
-func newSaturation(average float64) saturation {
-	if average <= 0 {
-		return saturation{}
+// newSaturation returns the saturation for an average length, with the defaults for zero fields of p.
+func newSaturation(average float64, p assay.BM25) saturation {
+	p = p.Over(assay.BM25{K1: k1, B: b})
+	s := saturation{fixed: p.K1 * (1 - p.B)}
+	if average > 0 {
+		s.perLength = p.K1 * p.B / average
 	}
-	return saturation{perLength: k1 * b / average}
+	if p == (assay.BM25{K1: k1, B: b}) { // products of constants are exact
+		s.fixed = k1 * (1 - b)
+		if average > 0 {
+			s.perLength = k1 * b / average
+		}
+	}
+	return s
 }
 
 // contribution returns the number of units that a term adds to a chunk's score. It rounds down and
@@ -42,7 +56,7 @@ func newSaturation(average float64) saturation {
 // scoreUnit.
 func (s saturation) contribution(units float64, tf, length uint32) uint64 {
 	f := float64(tf)
-	norm := float64(s.perLength*float64(length)) + k1*(1-b)
+	norm := float64(s.perLength*float64(length)) + s.fixed
 	return uint64(int64(float64(units*f)/(f+norm))) + 1
 }
 
@@ -72,11 +86,11 @@ type candidate struct {
 
 // bestByText returns the limit best chunks over all views, best first, ties by chunk ID. It also
 // returns the number of kept chunks that hold at least one of the terms, at most MaxTotal. average
-// is the average weighted length of the visible chunks.
-func bestByText(ctx context.Context, views []textView, average float64, limit int) ([]candidate, int, error) {
+// is the average weighted length of the visible chunks, and p has the parameters of the score.
+func bestByText(ctx context.Context, views []textView, average float64, p assay.BM25, limit int) ([]candidate, int, error) {
 	s := scorers.Get().(*scorer)
 	defer scorers.Put(s)
-	s.saturation, s.total = newSaturation(average), 0
+	s.saturation, s.total = newSaturation(average, p), 0
 	s.best = bestCandidates{views: views, limit: limit, heap: s.best.heap[:0]}
 	err := s.searchAll(ctx, views)
 	best := s.best.sorted()

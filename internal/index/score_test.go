@@ -24,10 +24,18 @@ type testView struct {
 	chunkLength []uint32
 }
 
+// randomBM25 returns parameters, the defaults half of the time.
+func randomBM25(random *rand.Rand) assay.BM25 {
+	if random.IntN(2) == 0 {
+		return assay.BM25{}
+	}
+	return assay.BM25{K1: pick(random, 0, 1e-9, 0.1, 1.2, assay.MaxK1), B: pick(random, 0, 1e-9, 0.1, 0.75, 1)}
+}
+
 // exhaustive computes the result of bestByText in the simplest way.
-func exhaustive(views []testView, average float64, limit int) ([]candidate, int) {
+func exhaustive(views []testView, average float64, p assay.BM25, limit int) ([]candidate, int) {
 	var all []candidate
-	s := newSaturation(average)
+	s := newSaturation(average, p)
 	for i, v := range views {
 		scores := make([]uint64, len(v.chunkLength))
 		holds := make([]bool, len(v.chunkLength))
@@ -156,8 +164,9 @@ func TestBestByTextIsExhaustive(t *testing.T) {
 		}
 		average := pick(random, 0, 0.5, 100, 100, 116.5, 1e6)
 		limit := pick(random, 1, 1, 2, 10, 50, 200, 5000)
-		want, wantTotal := exhaustive(views, average, limit)
-		got, total, err := bestByText(t.Context(), textViews(views), average, limit)
+		p := randomBM25(random)
+		want, wantTotal := exhaustive(views, average, p, limit)
+		got, total, err := bestByText(t.Context(), textViews(views), average, p, limit)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -178,10 +187,12 @@ func TestContribution(t *testing.T) {
 				if average > 0 {
 					relative = float64(length) / average
 				}
-				want := 7.5 * float64(tf) / (float64(tf) + k1*(1-b+b*relative))
-				got := float64(newSaturation(average).contribution(7.5*scoreUnit, tf, length)) / scoreUnit
-				if math.Abs(got-want) > 1e-9 {
-					t.Errorf("tf %d in length %d of %g on average contributes %.12f, want %.12f", tf, length, average, got, want)
+				for given, p := range map[assay.BM25]assay.BM25{{}: {K1: k1, B: b}, {K1: 1.2}: {K1: 1.2, B: b}, {K1: 2, B: 0.75}: {K1: 2, B: 0.75}} {
+					want := 7.5 * float64(tf) / (float64(tf) + p.K1*(1-p.B+p.B*relative))
+					got := float64(newSaturation(average, given).contribution(7.5*scoreUnit, tf, length)) / scoreUnit
+					if math.Abs(got-want) > 1e-9 {
+						t.Errorf("%+v: tf %d in length %d of %g on average contributes %.12f, want %.12f", given, tf, length, average, got, want)
+					}
 				}
 			}
 		}
@@ -206,7 +217,7 @@ func TestBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, average := range []float64{0, 0.01, 1, 50, 116.5, 1e4, 1e10} {
-			s := newSaturation(average)
+			s := newSaturation(average, randomBM25(random))
 			units := 20 * random.Float64() * scoreUnit
 			for i := range l.blocks() {
 				bound := l.bound(i, units, s)
@@ -229,7 +240,7 @@ func TestBestByTextEndsWhenCancelled(t *testing.T) {
 		for v.lists[0] == nil {
 			v = randomView(random, make([]float64, terms))
 		}
-		if _, _, err := bestByText(ctx, []textView{v.textView}, 100, 10); !errors.Is(err, context.Canceled) {
+		if _, _, err := bestByText(ctx, []textView{v.textView}, 100, assay.BM25{}, 10); !errors.Is(err, context.Canceled) {
 			t.Errorf("%d terms: error %v, want Canceled", terms, err)
 		}
 	}
@@ -247,7 +258,7 @@ func FuzzBestByText(f *testing.F) {
 	var wantTotal int
 	for wantTotal < MaxTotal {
 		good[0] = randomView(random, []float64{1, 2, 3})
-		want, wantTotal = exhaustive(good, 100, 20)
+		want, wantTotal = exhaustive(good, 100, assay.BM25{}, 20)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, at uint32, flip, term byte, cut uint16) {
 		v := randomView(rand.New(rand.NewPCG(seed%64, 7)), []float64{3, 2, 1})
@@ -256,10 +267,10 @@ func FuzzBestByText(f *testing.F) {
 			p.bytes[int(at)%n] ^= flip
 			p.bytes = p.bytes[:n-int(cut)%(n+1)*int(flip&1)]
 		}
-		if _, _, err := bestByText(t.Context(), []textView{v.textView}, 100, 20); err != nil && !errors.Is(err, assay.ErrDamaged) {
+		if _, _, err := bestByText(t.Context(), []textView{v.textView}, 100, assay.BM25{}, 20); err != nil && !errors.Is(err, assay.ErrDamaged) {
 			t.Errorf("error %v is not ErrDamaged", err)
 		}
-		got, total, err := bestByText(t.Context(), textViews(good), 100, 20)
+		got, total, err := bestByText(t.Context(), textViews(good), 100, assay.BM25{}, 20)
 		if err != nil || total != wantTotal || !gocmp.Equal(got, want, gocmp.AllowUnexported(candidate{})) {
 			t.Errorf("the next search found %v of %d, error %v, want %v of %d", got, total, err, want, wantTotal)
 		}
@@ -295,7 +306,7 @@ func BenchmarkBestByText(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := bestByText(b.Context(), []textView{v}, 120, 50); err != nil {
+				if _, _, err := bestByText(b.Context(), []textView{v}, 120, assay.BM25{}, 50); err != nil {
 					b.Fatal(err)
 				}
 			}

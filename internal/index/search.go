@@ -41,7 +41,7 @@ func checkQuery(q assay.Query) error {
 	if q.Limit < 1 {
 		return fmt.Errorf("search limit is %d, want at least 1: %w", q.Limit, assay.ErrInvalid)
 	}
-	return nil
+	return q.BM25.Check()
 }
 
 // A query is one search of a snapshot. It has the visible rows of each view and the rows that the
@@ -164,7 +164,7 @@ func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Quer
 	if p.chunks > 0 {
 		average = float64(p.total) / float64(p.chunks)
 	}
-	found, total, err := bestByText(ctx, views, average, q.Limit)
+	found, total, err := bestByText(ctx, views, average, q.BM25, q.Limit)
 	if err != nil {
 		return Result{}, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// modelJSON holds the weights of Local, written by `assay eval train`, with the sets that they were
+// modelJSON holds the weights of Local, written by `go run ./train/fit rank`, with the sets that they were
 // learned from.
 //
 //go:embed model.json

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// relevanceJSON holds the weights of the relevance model, as written by `assay eval calibrate`, and
+// relevanceJSON holds the weights of the relevance model, as written by `go run ./train/fit calibrate`, and
 // the sets they were fitted on.
 //
 //go:embed relevance.json

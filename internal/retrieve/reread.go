@@ -77,7 +77,7 @@ func made(r llm.Reader, language string) bool {
 }
 
 // ReadWeight is the weight of the Reader's relevance against the previous score when the hits that
-// were read are reordered. `assay eval fit-reading` measures each weight. It is 0, which keeps the
+// were read are reordered. `go run ./train/fit read` measures each weight. It is 0, which keeps the
 // order, until another weight is measured to be better on sets that the Reader was not trained on.
 const ReadWeight = 0.0
 

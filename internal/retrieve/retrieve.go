@@ -274,7 +274,7 @@ func (s *search) check() error {
 	case q.Mode == assay.ModeVector && s.Embedder == nil:
 		return fmt.Errorf("there is no encoder to search by vectors with: %w", assay.ErrInvalid)
 	}
-	return nil
+	return q.BM25.Check()
 }
 
 // note adds a search note to the results unless it is already there.

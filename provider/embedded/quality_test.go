@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/retrieval"
+	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/local"
 )
@@ -38,7 +39,7 @@ func TestQuality(t *testing.T) {
 		t.Skip("no sets", err)
 	}
 	for _, file := range sets {
-		set, err := eval.ReadSet(filepath.Dir(file))
+		set, err := testset.ReadSet(filepath.Dir(file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestQuality(t *testing.T) {
 }
 
 // ranked returns the mean nDCG@10 of a set, with passages ranked by cosine.
-func ranked(ctx context.Context, t *testing.T, e llm.Embedder, set eval.Set) float64 {
+func ranked(ctx context.Context, t *testing.T, e llm.Embedder, set testset.Set) float64 {
 	t.Helper()
 	passages := make([]assay.Passage, len(set.Passages))
 	for i, p := range set.Passages {
@@ -88,7 +89,7 @@ func ranked(ctx context.Context, t *testing.T, e llm.Embedder, set eval.Set) flo
 		for _, j := range order[:min(10, len(order))] {
 			ids = append(ids, set.Passages[j].ID)
 		}
-		sum += eval.Measure(ids, q.Relevant).NDCG10
+		sum += retrieval.Measure(ids, q.Relevant).NDCG10
 	}
 	return sum / float64(len(set.Queries))
 }

@@ -1,4 +1,4 @@
-"""Adds near-miss questions to a retrieval set, for `assay eval fit-abstention`.
+"""Adds near-miss questions to a retrieval set, for `go run ./train/fit answerability`.
 
     python nearmiss.py SET OUT
 

@@ -1,4 +1,4 @@
-"""Makes retrieval sets of the written documents that are kept from training, for `assay eval fit-abstention`.
+"""Makes retrieval sets of the written documents that are kept from training, for `go run ./train/fit answerability`.
 
     python written.py WRITTEN OUT
 

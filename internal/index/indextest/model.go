@@ -137,7 +137,7 @@ func (m *model) search(access assay.Access, q assay.Query) answer {
 			}
 			f.matched = append(f.matched, t.Forms[0])
 			for _, form := range t.Forms {
-				f.score += idf(sight.chunks, holding[i]) * saturated(has.frequency[form], has.length/average)
+				f.score += idf(sight.chunks, holding[i]) * saturated(has.frequency[form], has.length/average, q.BM25)
 			}
 		}
 		if len(f.matched) > 0 {
@@ -221,12 +221,12 @@ func idf(chunks, holding int) float64 {
 }
 
 // saturated returns a term's part of BM25 in a chunk. length is relative to the average.
-func saturated(tf, length float64) float64 {
-	const k1, b = 0.9, 0.4
+func saturated(tf, length float64, p assay.BM25) float64 {
+	p = p.Over(assay.DefaultBM25)
 	if tf == 0 {
 		return 0
 	}
-	return tf / (tf + k1*(1-b+b*length))
+	return tf / (tf + p.K1*(1-p.B+p.B*length))
 }
 
 // similarity returns the similarity of a query and a vector, and the error allowed to an index that

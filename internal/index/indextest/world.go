@@ -237,6 +237,9 @@ func (w world) query() assay.Query {
 	case 1:
 		q.Filter = w.filter(3)
 	}
+	if w.IntN(4) == 0 {
+		q.BM25 = assay.BM25{K1: 3 * w.Float64(), B: w.Float64()}
+	}
 	return q
 }
 

@@ -130,7 +130,7 @@ func answersOf(order []int, hits []assay.Hit, readings []llm.Reading) []role.Ext
 }
 
 // answerabilityJSON holds the weights of the answerability model, as written by
-// `assay eval fit-abstention`.
+// `go run ./train/fit answerability`.
 //
 //go:embed answerability.json
 var answerabilityJSON []byte

@@ -82,6 +82,8 @@ func Similar(name string, names []string) []string {
 		other := strings.ToLower(n)
 		d := distance(low, other)
 		switch {
+		case len(other) < 3: // a short name occurs in many others
+			d *= 2
 		case strings.HasPrefix(other, low) || strings.HasPrefix(low, other):
 			d = min(d, 1)
 		case strings.Contains(other, low) || strings.Contains(low, other):

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
@@ -47,6 +48,8 @@ type file struct {
 type fileRetrieval struct {
 	VectorWeight float64 `yaml:"vector_weight"` // see assay.Query
 	Rerank       *bool   `yaml:"rerank"`        // false: hits keep their fused order
+
+	BM25 assay.BM25 `yaml:"bm25"` // of the score by words
 }
 
 type fileProvider struct {
@@ -235,7 +238,7 @@ func keys(t reflect.Type) []string {
 		return nil
 	}
 	for i := range t.NumField() {
-		if tag := t.Field(i).Tag.Get("yaml"); tag != "" {
+		if tag := t.Field(i).Tag.Get("yaml"); tag != "" && tag != "-" {
 			all = append(append(all, tag), keys(t.Field(i).Type)...)
 		}
 	}

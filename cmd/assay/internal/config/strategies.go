@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -16,6 +17,7 @@ import (
 // thresholds. docs/operations.md describes each key.
 type fileStrategies struct {
 	Default    string                    `yaml:"default"`
+	Auto       strategy.AutoSettings     `yaml:"auto"`
 	Corrective strategy.Limits           `yaml:"corrective"` // for all strategies that plan; introduced by corrective
 	CRAG       strategy.CRAGSettings     `yaml:"crag"`
 	Self       strategy.SelfSettings     `yaml:"self"`
@@ -41,6 +43,9 @@ var (
 	least = map[string]int{"corrective.context_tokens": 300}
 )
 
+// mostShare holds the upper bounds of numbers that are not shares.
+var mostShare = map[string]float64{"bm25.k1": assay.MaxK1}
+
 // mostOfAll is the upper bound of all other numbers. No question is worth more, so a larger number
 // is a typing error.
 const mostOfAll = 100
@@ -55,6 +60,13 @@ func (c *Config) strategies() error {
 		}
 		return c.file.wrong([]string{strategiesKey, "default"}, hint, "there is no such strategy")
 	}
+	if name := s.Auto.Escalate; name != "" && !slices.Contains(strategy.Escalations(), name) {
+		hint := "it can go on with " + strings.Join(strategy.Escalations(), ", ")
+		if near := Similar(name, strategy.Escalations()); len(near) > 0 {
+			hint = "did you mean " + near[0] + "? " + hint
+		}
+		return c.file.wrong([]string{strategiesKey, "auto", "escalate"}, hint, "auto cannot go on with %q", name)
+	}
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
 		if err := c.file.inRange(v.Field(i), strategiesKey, v.Type().Field(i).Tag.Get("yaml")); err != nil {
@@ -68,17 +80,22 @@ func (c *Config) strategies() error {
 	if err := c.file.inRange(reflect.ValueOf(c.file.Retrieval), retrievalKey); err != nil {
 		return err
 	}
+	if err := c.file.inRange(reflect.ValueOf(c.file.Retrieval.BM25), retrievalKey, "bm25"); err != nil {
+		return err
+	}
 	c.Strategy, c.Limits = s.Default, s.Corrective
 	c.Limits.VectorWeight = c.file.Retrieval.VectorWeight
+	c.Limits.BM25 = c.file.Retrieval.BM25
 	c.Limits.Unranked = c.file.Retrieval.Rerank != nil && !*c.file.Retrieval.Rerank
 	c.Settings = strategy.Settings{
-		CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React, Multihop: s.Multihop, Verify: s.Verify,
+		Auto: s.Auto, CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React,
+		Multihop: s.Multihop, Verify: s.Verify,
 	}
 	return nil
 }
 
-// inRange checks the numbers of a struct that the file sets. Counts must be at least 1, shares in
-// (0, 1].
+// inRange checks the numbers of a struct that the file sets. Counts must be at least 1, other numbers
+// in (0, 1] unless mostShare has another bound.
 func (f *file) inRange(v reflect.Value, path ...string) error {
 	if v.Kind() != reflect.Struct {
 		return nil
@@ -92,8 +109,10 @@ func (f *file) inRange(v reflect.Value, path ...string) error {
 		}
 		name := strings.Join(at[1:], ".")
 		switch n := v.Field(i); {
-		case n.CanFloat() && !(n.Float() > 0 && n.Float() <= 1):
-			return f.wrong(at, "", "%v is not greater than 0 and at most 1", n.Float())
+		case n.CanFloat():
+			if to := cmp.Or(mostShare[name], 1); !(n.Float() > 0 && n.Float() <= to) {
+				return f.wrong(at, "", "%v is not greater than 0 and at most %v", n.Float(), to)
+			}
 		case n.CanInt() && written.Type() == ast.FloatType: // decoding would truncate it
 			return f.wrong(at, "", "here stands a number, want a whole number")
 		case n.CanInt():

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -61,7 +62,7 @@ func TestDocumentedRetrieval(t *testing.T) {
 			t.Errorf("the documented section does not have %s", key)
 		}
 	}
-	if c := mustLoad(t, string(m[1]), nil); c.Limits != (strategy.Limits{VectorWeight: retrieve.VectorWeight}) {
+	if c := mustLoad(t, string(m[1]), nil); c.Limits != (strategy.Limits{VectorWeight: retrieve.VectorWeight, BM25: assay.DefaultBM25}) {
 		t.Errorf("limits %+v", c.Limits)
 	}
 	if c := mustLoad(t, "retrieval: {rerank: false}", nil); c.Limits != (strategy.Limits{Unranked: true}) {
@@ -75,6 +76,9 @@ func TestNoStrategies(t *testing.T) {
 		if c.Strategy != "" || c.Settings != (strategy.Settings{}) || c.Limits != (strategy.Limits{}) {
 			t.Errorf("%q: %q, %+v, %+v", text, c.Strategy, c.Settings, c.Limits)
 		}
+	}
+	if c := mustLoad(t, "retrieval: {bm25: {k1: 1.2}}", nil); c.Limits != (strategy.Limits{BM25: assay.BM25{K1: 1.2}}) {
+		t.Errorf("limits %+v", c.Limits)
 	}
 	c := mustLoad(t, "strategies: {default: corrective, crag: {correct: 0.9}, corrective: {keep: 7}, multihop: {hops: 2}}", nil)
 	if c.Strategy != "corrective" || c.Settings.CRAG.Correct != 0.9 || c.Settings.CRAG.Incorrect != 0 || c.Limits != (strategy.Limits{Keep: 7}) || c.Settings.Multihop.Hops != 2 {
@@ -95,6 +99,11 @@ func TestWrongStrategies(t *testing.T) {
 		{"strategies:\n  default: 3", "strategies.default: there is no such strategy", "the strategies are auto", 2},
 		{"retrieval:\n  vector_weight: 1.5", "retrieval.vector_weight: 1.5 is not greater than 0 and at most 1", "", 2},
 		{"retrieval:\n  vector_weight: 0", "retrieval.vector_weight: 0 is not greater than 0 and at most 1", "", 2},
+		{"retrieval:\n  bm25: {k1: 11}", "retrieval.bm25.k1: 11 is not greater than 0 and at most 10", "", 2},
+		{"retrieval:\n  bm25: {b: 1.2}", "retrieval.bm25.b: 1.2 is not greater than 0 and at most 1", "", 2},
+		{"retrieval:\n  bm25: {b: 0}", "retrieval.bm25.b: 0 is not greater than 0 and at most 1", "", 2},
+		{"strategies:\n  auto: {escalate: auto}", `strategies.auto.escalate: auto cannot go on with "auto"`, "corrective, static, ", 2},
+		{"strategies:\n  auto: {escalate: multihpo}", `strategies.auto.escalate: auto cannot go on with "multihpo"`, "did you mean multihop?", 2},
 		{"retrieval:\n  vector_wieght: 1", `unknown key "vector_wieght"`, "did you mean vector_weight? docs/operations.md lists all keys", 2},
 		{"retrieval:\n  rerank: 3", "", "", 2},
 		{"strategies:\n  crag:\n    correct: 1.5", "strategies.crag.correct: 1.5 is not greater than 0 and at most 1", "", 3},

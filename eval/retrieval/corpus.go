@@ -1,0 +1,181 @@
+package retrieval
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/testset"
+	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/language"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A corpus holds the passages of a set in memory. Each is a document of one chunk, because the sets
+// define relevance by passage. It is the source of an index, vectors included, and the content that
+// a retriever reads.
+type corpus struct {
+	documents []assay.Document
+	chunks    []assay.Chunk
+	byChunk   map[string]int
+	byDoc     map[string]int
+
+	model   string       // of the vectors; empty if there are none
+	vectors []llm.Vector // one per chunk; nil for a chunk without one
+}
+
+// newCorpus makes the documents of a set. Detecting the languages of a large set takes seconds, and
+// stops when ctx ends.
+func newCorpus(ctx context.Context, set testset.Set) (*corpus, error) {
+	c := &corpus{byChunk: map[string]int{}, byDoc: map[string]int{}}
+	for _, p := range set.Passages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m := assay.Metadata{}
+		if code := language.Detect(p.Text); code != "" { // as ingest does
+			m[assay.MetaLanguage] = assay.StringValue(code)
+		}
+		d := assay.Document{
+			ID:         assay.DocumentID(set.Name, p.ID),
+			Version:    assay.DocumentVersion(p.Text, m, "eval"),
+			Collection: set.Name,
+			URI:        p.ID,
+			Title:      p.Title,
+			Text:       p.Text,
+			Metadata:   m,
+		}
+		ch := assay.Chunk{
+			ID:       assay.ChunkID(d.ID, d.Version, 0),
+			Document: d.ID,
+			Version:  d.Version,
+			Kind:     assay.ChunkProse,
+			End:      len(p.Text),
+		}
+		c.byChunk[ch.ID], c.byDoc[d.ID] = len(c.documents), len(c.documents)
+		c.documents = append(c.documents, d)
+		c.chunks = append(c.chunks, ch)
+	}
+	return c, nil
+}
+
+// embedBatch is the number of passages that are embedded between two progress reports. It is large
+// enough to fill the encoder's batches, and small enough that an interruption loses little.
+const embedBatch = 128
+
+// embed computes the vectors of the passages for which covered returns true. A nil covered selects
+// all.
+func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) bool, progress func(done, all int) time.Duration) error {
+	var at []int
+	for i := range c.documents {
+		if covered == nil || covered(i) {
+			at = append(at, i)
+		}
+	}
+	c.model, c.vectors = e.Model(), make([]llm.Vector, len(c.documents))
+	for first := 0; first < len(at); first += embedBatch {
+		batch := at[first:min(first+embedBatch, len(at))]
+		passages := make([]assay.Passage, len(batch))
+		for i, j := range batch {
+			passages[i] = c.passage(j)
+		}
+		vectors, err := llm.EmbedPassages(ctx, e, passages)
+		if err != nil {
+			return fmt.Errorf("embed passages %d to %d: %w", first+1, first+len(batch), err)
+		}
+		for i, j := range batch {
+			c.vectors[j] = vectors[i]
+		}
+		progress(first+len(batch), len(at))
+	}
+	return nil
+}
+
+// Sequence implements index.Source. Each passage is one change, with its vector.
+func (c *corpus) Sequence(context.Context) (int64, error) { return int64(len(c.documents)), nil }
+
+// Changes implements index.Source.
+func (c *corpus) Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error] {
+	return func(yield func(assay.Change, error) bool) {
+		for i := int(after); i < len(c.documents); i++ {
+			if err := ctx.Err(); err != nil {
+				yield(assay.Change{}, err)
+				return
+			}
+			d := c.documents[i]
+			if !yield(assay.Change{Sequence: int64(i + 1), ID: d.ID, Document: &d, Chunks: c.chunks[i : i+1]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Models implements index.VectorSource.
+func (c *corpus) Models(context.Context) ([]string, error) {
+	if c.model == "" {
+		return nil, nil
+	}
+	return []string{c.model}, nil
+}
+
+// Vectors implements index.VectorSource.
+func (c *corpus) Vectors(ctx context.Context, model string, after int64) iter.Seq2[index.ChunkVector, error] {
+	return func(yield func(index.ChunkVector, error) bool) {
+		if model != c.model {
+			return
+		}
+		for i := int(after); i < len(c.vectors); i++ {
+			v := c.vectors[i]
+			if v == nil {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(index.ChunkVector{}, err)
+				return
+			}
+			if !yield(index.ChunkVector{Chunk: c.chunks[i].ID, Values: v}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Passages implements retrieve.Content.
+func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, error) {
+	passages := make([]assay.Passage, len(ids))
+	for i, id := range ids {
+		at, ok := c.byChunk[id]
+		if !ok {
+			return nil, fmt.Errorf("chunk %s: %w", id, assay.ErrNotFound)
+		}
+		passages[i] = c.passage(at)
+	}
+	return passages, nil
+}
+
+// ACL implements strategy.Content. Every principal may read a set.
+func (c *corpus) ACL(_ context.Context, id string) (assay.ACL, error) {
+	if _, ok := c.byDoc[id]; !ok {
+		return assay.ACL{}, fmt.Errorf("document %s: %w", id, assay.ErrNotFound)
+	}
+	return assay.ACL{}, nil
+}
+
+// Version implements strategy.Content.
+func (c *corpus) Version(_ context.Context, id, version string) (assay.Document, error) {
+	i, ok := c.byDoc[id]
+	if !ok || c.documents[i].Version != version {
+		return assay.Document{}, fmt.Errorf("version %s of document %s: %w", version, id, assay.ErrNotFound)
+	}
+	return c.documents[i], nil
+}
+
+func (c *corpus) passage(i int) assay.Passage {
+	d := c.documents[i]
+	return assay.Passage{
+		Chunk: c.chunks[i], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title,
+		Language: d.Metadata[assay.MetaLanguage].String,
+	}
+}
