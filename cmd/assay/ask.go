@@ -70,10 +70,8 @@ question is read from standard input.
   assay ask --collection hr --collection legal "What do hr and legal say about notice?"
   assay ask --strategy help                               # what each strategy does`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
-				if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
-					return hinted{usagef("--%s 0 would leave nothing to do", limit), "leave it out for the default, or for no limit; --local asks no model"}
-				}
+			if err := checkBudgetFlags(cmd); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("follow") && strings.TrimSpace(f.request.Follows) == "" {
 				return hinted{usagef("--follow names no run"), "assay runs lists them; last is the newest"}
@@ -91,12 +89,7 @@ question is read from standard input.
 	flags.StringVar(&f.request.Follows, "follow", "", "go on with the conversation of this `run`: its ID, the beginning of it, or last")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
-	b := &f.request.Budget
-	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
-	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s, with language models 2m)")
-	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` calls to models, those that fail included (default no limit)")
-	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` tokens of models, in and out (default no limit)")
-	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit);\nneeds their prices, which the configuration has")
+	budgetFlags(cmd, &f.request.Budget)
 	flags.BoolVar(&f.request.NoCache, "no-cache", false, "go about it anew, also where the same question was answered before")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
@@ -106,6 +99,31 @@ question is read from standard input.
 		return a.completeRuns(cmd, nil, text)
 	})
 	return cmd
+}
+
+// budgetFlags adds the flags that bound a run.
+func budgetFlags(cmd *cobra.Command, b *assay.Budget) {
+	flags := cmd.Flags()
+	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
+	flags.DurationVar(&b.Wall, "timeout", 0, "total time (default 12s, with language models 2m)")
+	flags.IntVar(&b.Calls, "max-calls", 0, "at most `n` model calls, including failed ones (default no limit)")
+	flags.IntVar(&b.Tokens, "max-tokens", 0, "at most `n` input and output tokens (default no limit)")
+	flags.Int64Var(&b.CostMicros, "max-cost", 0, "at most `n` millionths of the currency; needs configured prices")
+}
+
+// checkBudgetFlags rejects a limit of 0, which a request takes as unset.
+func checkBudgetFlags(cmd *cobra.Command) error {
+	for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
+		if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
+			return hinted{usagef("--%s 0 would leave nothing to do", limit), "omit it for the default or for no limit; use --local for no model calls"}
+		}
+	}
+	return nil
+}
+
+// modelFlag adds --model.
+func (a *app) modelFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.models, "model", nil, "use this `[ROLE=]MODEL`, as in generator=openai/gpt-6-luna; may be repeated")
 }
 
 // ask answers one question and prints the answer.
@@ -288,7 +306,11 @@ func (a *app) hintResume(err error) error {
 	if !ok || !stopped.Resumable {
 		return err
 	}
-	return hinted{err, "go on with: assay resume " + stopped.Run + a.sameStore()}
+	again := "assay resume " + stopped.Run
+	for _, m := range a.models {
+		again += " --model " + shellQuote(m)
+	}
+	return hinted{err, "go on with: " + again + a.sameStore()}
 }
 
 // sameStore returns the flags that name the store this command works on.

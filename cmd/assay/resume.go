@@ -27,6 +27,7 @@ RUN is a run's ID, the beginning of one, or "last".
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as one JSON object")
+	a.modelFlag(cmd)
 	cmd.Flags().BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
 	return cmd
 }
