@@ -192,7 +192,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	err := s.Parallel(ctx, "use", len(calls), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		step := run.Step{Name: calls[i].Tool, Kind: assay.StepTool}
 		out, err := run.Group(ctx, s, step, calls[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
-			return a.session.Do(ctx, reach{a.env, s}, c)
+			return a.session.Do(ctx, newReach(a.env, s), c)
 		})
 		outs[i], done[i] = out, err == nil
 		return err
@@ -203,6 +203,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	before, known, brought, searches := a.overFloor(), len(a.found.hits), 0, a.found.iterations
 	for i, c := range calls {
 		if done[i] {
+			a.saw(s.Sub("use", i).Path(), outs[i])
 			turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, outs[i]))
 			if outs[i].Results != nil {
 				brought += len(outs[i].Results.Hits)
@@ -214,6 +215,17 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	}
 	a.fresh = a.overFloor() - before
 	return err
+}
+
+// saw records a search for the question itself. A replay does not execute the tool's own steps, so
+// they do not record it.
+func (a *acting) saw(path string, out tool.Output) {
+	if a.env.first == nil || out.Results == nil || out.Query == nil {
+		return
+	}
+	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 {
+		a.env.first.saw(path, *out.Results)
+	}
 }
 
 // overFloor returns the number of hits at or above the relevance floor.
