@@ -55,6 +55,20 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	began, err := e.begin(ctx, principal, req, talk)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
+		if began.Earlier, err = e.earlier(ctx, began.Key, req.Question); err != nil {
+			return assay.Answer{}, err
+		}
+	}
+	return e.start(ctx, principal, began, nil, emit)
+}
+
+// begin returns what a new run stores about its request, except the cache's part.
+func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Request, talk talk) (stored, error) {
 	req.History = talk.turns
 	models := e.config.Models.unless(req.Local)
 	began := stored{
@@ -63,7 +77,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	}
 	reader, err := e.reader()
 	if err != nil {
-		return assay.Answer{}, err
+		return stored{}, err
 	}
 	if reader != nil {
 		began.Reader = reader.Model()
@@ -73,39 +87,42 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
-			return assay.Answer{}, err
-		}
-	}
-	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
-		if began.Earlier, err = e.earlier(ctx, began.Key, req.Question); err != nil {
-			return assay.Answer{}, err
+			return stored{}, err
 		}
 	}
 	if began.NamedCollections, err = e.named(ctx, principal.Access(), req); err != nil {
-		return assay.Answer{}, err
+		return stored{}, err
 	}
 	if req.Strategy == "" || req.Strategy == "auto" {
 		if began.Outline, err = models.outline(ctx, req.Question); err != nil {
-			return assay.Answer{}, err
+			return stored{}, err
 		}
 	}
+	return began, nil
+}
+
+// start creates a run whose journal begins with records, and runs it to its answer.
+func (e *Engine) start(ctx context.Context, principal assay.Principal, began stored, records []assay.Record, emit func(Event)) (assay.Answer, error) {
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
 	}
 	r := assay.Run{
-		ID:        cmp.Or(req.ID, e.config.NewID()),
+		ID:        cmp.Or(began.ID, e.config.NewID()),
 		Principal: principal,
-		Question:  req.Question,
+		Question:  began.Question,
 		Request:   request,
 		State:     assay.RunActive,
 		Created:   e.config.Now().UTC(),
 	}
-	lease, err := e.runs.Create(ctx, r)
+	lease, err := e.runs.Create(ctx, r, records...)
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, err := e.drive(ctx, r, began, lease, nil, emit)
+	for i := range records {
+		records[i].Run = r.ID
+	}
+	answer, err := e.drive(ctx, r, began, lease, records, emit)
 	return answer, errors.Join(err, lease.Close())
 }
 

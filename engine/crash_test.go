@@ -36,6 +36,8 @@ type child struct {
 
 	Models bool // use models
 
+	Fork, From string // if set, fork this run at this step instead of asking
+
 	// Every, if set, is the strategy to run everyRequest with. At is the address of the web
 	// pages, and Clerks makes models do the roles.
 	Every  string
@@ -99,7 +101,11 @@ func runChild(spec string) error {
 	}})
 	e.runs = killingRuns{e.runs, &c}
 	fmt.Println("started")
-	_, err = e.Answer(ctx, assay.Local(), req)
+	if c.Fork != "" {
+		_, err = last(e.Fork(ctx, assay.Local(), c.Fork, c.From, nil))
+	} else {
+		_, err = e.Answer(ctx, assay.Local(), req)
+	}
 	return errors.Join(err, e.Close())
 }
 
@@ -109,8 +115,8 @@ type killingRuns struct {
 	child *child
 }
 
-func (k killingRuns) Create(ctx context.Context, r assay.Run) (store.Lease, error) {
-	l, err := k.Runs.Create(ctx, r)
+func (k killingRuns) Create(ctx context.Context, r assay.Run, records ...assay.Record) (store.Lease, error) {
+	l, err := k.Runs.Create(ctx, r, records...)
 	return &killingLease{Lease: l, child: k.child}, err
 }
 
@@ -304,6 +310,62 @@ func TestKillWithModels(t *testing.T) {
 			}
 			replays(t, e, c.Run)
 		}
+	}
+}
+
+// TestKillFork checks that a fork killed at any journal write, or at a random moment, reaches the
+// same answer when resumed, and that its journal is whole from the first moment on.
+func TestKillFork(t *testing.T) {
+	e, dir, parent := crashes(t)
+	records, err := e.runs.Records(t.Context(), parent.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := len(records) / 2
+	want := forked(t, e, parent.Run, fmt.Sprint(at), nil)
+	if err := compare(parent, want); err != nil {
+		t.Fatal(err)
+	}
+	check := func(id string) {
+		r, err := e.run(t.Context(), assay.Local(), id)
+		if errors.Is(err, assay.ErrNotFound) { // killed before the run was created
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := len(takenOver(records, records[at-1].Path)); r.Steps < least {
+			t.Errorf("%s: the journal has %d steps, fewer than the %d taken over", id, r.Steps, least)
+		}
+		if err := compare(want, resumed(t, e, id)); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		replays(t, e, id)
+	}
+	child := func(id string) child {
+		return child{Dir: dir, Run: id, Question: manyParts, Fork: parent.Run, From: fmt.Sprint(at)}
+	}
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
+	for write, killed := 1, true; killed; write += step {
+		c := child(fmt.Sprintf("fork%d", write))
+		c.Write, c.When = write, during
+		if killed = wasKilled(t, c.start(t)); killed {
+			check(c.Run)
+		}
+	}
+	for i := range 6 {
+		c := child(fmt.Sprintf("moment%d", i))
+		c.Slow = 20 * time.Millisecond
+		cmd := c.start(t)
+		time.Sleep(rand.N(60 * time.Millisecond))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Logf("%s: %v", c.Run, err)
+		}
+		wasKilled(t, cmd)
+		check(c.Run)
 	}
 }
 

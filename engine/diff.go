@@ -38,7 +38,7 @@ type StepDiff struct {
 
 // Fields that two runs of the same question may differ in without being different.
 var (
-	ownOfRequest = []string{"id", "key", "earlier", "keys"}
+	ownOfRequest = []string{"id", "key", "earlier", "keys", "forked_from"}
 	ownOfAnswer  = []string{"run", "usage", "elapsed_ms", "cached", "index"}
 )
 

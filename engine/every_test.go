@@ -140,8 +140,8 @@ type cutRuns struct {
 	cancel context.CancelFunc
 }
 
-func (c cutRuns) Create(ctx context.Context, r assay.Run) (store.Lease, error) {
-	l, err := c.Runs.Create(ctx, r)
+func (c cutRuns) Create(ctx context.Context, r assay.Run, records ...assay.Record) (store.Lease, error) {
+	l, err := c.Runs.Create(ctx, r, records...)
 	return &cutLease{Lease: l, cut: c}, err
 }
 

@@ -106,6 +106,9 @@ type stored struct {
 	Searcher string `json:"searcher,omitempty"`
 	Managed  string `json:"managed,omitempty"`
 
+	// ForkedFrom is the run whose first steps the run took over; nil: none.
+	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
+
 	// Key is the key under which the answer is looked up in the cache and offered. Earlier are
 	// the runs under that key with the same question.
 	Key     string             `json:"key,omitempty"`

@@ -24,10 +24,12 @@ type RunSummary struct {
 	Live     bool           `json:"live"`             // a process is driving it
 
 	// Measuring is the Measuring field of the request: an evaluation asked.
-	Measuring bool      `json:"measuring,omitempty"`
-	Steps     int       `json:"steps"`
-	Created   time.Time `json:"created"`
-	Updated   time.Time `json:"updated"`
+	Measuring  bool        `json:"measuring,omitempty"`
+	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"` // nil: the run is no fork
+
+	Steps   int       `json:"steps"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
 }
 
 // Runs returns the principal's runs, newest first, at most limit (0: all).
@@ -50,9 +52,12 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 		s := RunSummary{
 			ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
 		}
-		var asked struct{ Measuring bool }
+		var asked struct {
+			Measuring  bool
+			ForkedFrom *ForkedFrom `json:"forked_from"`
+		}
 		_ = json.Unmarshal(r.Request, &asked) // unknown if the request cannot be decoded
-		s.Measuring = asked.Measuring
+		s.Measuring, s.ForkedFrom = asked.Measuring, asked.ForkedFrom
 		if r.Answer != nil {
 			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
 			if r.Answer.Cached != nil {

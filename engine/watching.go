@@ -141,7 +141,8 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 		for _, model := range w.served[name] {
 			bySmall := name == role.GeneratorRole && model != "" && model == req.Models[strategy.SmallGenerator]
 			ofStandIn := name == role.VerifierRole && model == "" && w.wroteLocally() // no model judges quotations
-			if model != req.Models[name] && !bySmall && !ofStandIn {
+			inherited := req.ForkedFrom.did(name, model)
+			if model != req.Models[name] && !bySmall && !ofStandIn && !inherited {
 				others = append(others, cmp.Or(model, assay.LocalModel))
 			}
 		}

@@ -86,6 +86,9 @@ func conflictPairs(ctx context.Context, reader llm.Reader, question string, pass
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(answers, func(a, b answer) int { return cmp.Compare(b.answerable, a.answerable) })
+	answers = answers[:min(len(answers), mostAnswers)]
+	slices.SortFunc(answers, func(a, b answer) int { return a.span.Passage - b.span.Passage })
 	var pairs []conflictPair
 	var claims []llm.ClaimPair
 	for i, a := range answers {
@@ -213,7 +216,7 @@ type answer struct {
 	relevance  float64
 }
 
-// answersIn reads the question against each passage, and returns the likeliest answers.
+// answersIn reads the question against each passage, and returns the likeliest answer of each.
 func answersIn(ctx context.Context, reader llm.Reader, question string, passages []Passage) ([]answer, error) {
 	excerpts := make([]llm.Excerpt, len(passages))
 	for i, p := range passages {
@@ -247,9 +250,6 @@ func answersIn(ctx context.Context, reader llm.Reader, question string, passages
 			}
 		}
 	}
-	slices.SortStableFunc(answers, func(a, b answer) int { return cmp.Compare(b.answerable, a.answerable) })
-	answers = answers[:min(len(answers), mostAnswers)]
-	slices.SortFunc(answers, func(a, b answer) int { return a.span.Passage - b.span.Passage })
 	return answers, nil
 }
 

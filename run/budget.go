@@ -14,6 +14,7 @@ import (
 // the ledger against which its steps are checked. Only the goroutine that drives the branch uses
 // it.
 type branch struct {
+	path      string      // of its outermost scope; empty: the run itself
 	busy      atomic.Bool // a step or a fork of the branch is in progress
 	suspended bool        // a step waits for a person
 	limit     limit

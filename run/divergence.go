@@ -42,6 +42,10 @@ type DivergenceError struct {
 	Diff string
 
 	Steps int // for NotTaken: the number of steps not taken; Path names the first
+
+	// Before is, for NotRecorded, the path of the recorded step that was due instead. It is empty
+	// in a replay and if no recorded step is left.
+	Before string
 }
 
 func (e *DivergenceError) Error() string {

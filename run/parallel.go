@@ -48,7 +48,7 @@ func (s Scope) fork(name string, n int) *fork {
 	left := s.branch.left()
 	for i := range f.scopes {
 		f.scopes[i] = s.Sub(name, i)
-		f.scopes[i].branch = &branch{limit: left.share(i, n), suspended: s.branch.suspended}
+		f.scopes[i].branch = &branch{path: f.scopes[i].path, limit: left.share(i, n), suspended: s.branch.suspended}
 	}
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,9 +56,10 @@ type Run struct {
 	observing sync.Mutex // serialises calls of observe
 	observe   func(Event)
 
-	mu    sync.Mutex
-	taken map[string]bool // paths of all steps taken so far
-	halt  error           // why the run is halted
+	mu      sync.Mutex
+	taken   map[string]bool // paths of all steps taken so far
+	untaken int             // recorded steps not taken yet
+	halt    error           // why the run is halted
 }
 
 // New returns a run that executes its steps, after those in cfg.Records. Its active time starts
@@ -104,6 +106,7 @@ func newRun(cfg Config) (*Run, error) {
 		r.recorded[rec.Path] = rec
 		r.base = max(r.base, rec.Active)
 	}
+	r.untaken = len(r.recorded)
 	r.start = r.now()
 	return r, nil
 }
@@ -150,6 +153,34 @@ func (r *Run) claim(path string) {
 		panic(fmt.Sprintf("run: step %s is taken twice", path))
 	}
 	r.taken[path] = true
+	if _, ok := r.recorded[path]; ok {
+		r.untaken--
+	}
+}
+
+// due returns the path of the first recorded step of the branch that was not taken before the step
+// at path, which is not recorded; empty: none. The steps of a branch are sequential, so all recorded
+// ones come before the first that is not, except those inside it.
+func (r *Run) due(path string, b *branch) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.untaken == 0 {
+		return ""
+	}
+	var first *assay.Record
+	for p, rec := range r.recorded {
+		ofBranch := b.path == "" || strings.HasPrefix(p, b.path+"/")
+		if !ofBranch || r.taken[p] || strings.HasPrefix(p, path+"/") {
+			continue
+		}
+		if first == nil || rec.Ordinal < first.Ordinal {
+			first = &rec
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return first.Path
 }
 
 // stop halts the run with err unless it is already halted. It returns err unchanged, as the error

@@ -114,10 +114,15 @@ func (s Scope) lookup(ctx context.Context, rec *assay.Record) (bool, error) {
 	}
 	known, ok := r.recorded[rec.Path]
 	switch {
-	case !ok && r.journal == nil:
-		return false, r.stop(&DivergenceError{Path: rec.Path, Reason: NotRecorded, Given: rec.Input})
 	case !ok:
-		return false, nil
+		due := ""
+		if r.journal != nil {
+			due = r.due(rec.Path, s.branch)
+			if due == "" || rec.Kind == assay.StepClock { // a reading of the clock costs nothing
+				return false, nil
+			}
+		}
+		return false, r.stop(&DivergenceError{Path: rec.Path, Reason: NotRecorded, Given: rec.Input, Before: due})
 	case known.Kind != rec.Kind:
 		return false, r.stop(&DivergenceError{
 			Path: rec.Path, Reason: OtherKind, Recorded: known.Input, Given: rec.Input,

@@ -233,8 +233,10 @@ type Writer interface {
 // Runs stores runs and their journals. Records are immutable, and every write is durable when the
 // method returns.
 type Runs interface {
-	// Create stores a new active run and returns the lease on it.
-	Create(ctx context.Context, r assay.Run) (Lease, error)
+	// Create stores a new active run and returns the lease on it. Its journal begins with copies of
+	// the given records, in order, which are stored in the same transaction as the run. The copies
+	// get their own Run, Sequence, Ordinal, Bytes and Leaf.
+	Create(ctx context.Context, r assay.Run, records ...assay.Record) (Lease, error)
 
 	// Run returns a run, or assay.ErrNotFound if there is none.
 	Run(ctx context.Context, id string) (assay.Run, error)

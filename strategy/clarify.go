@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
@@ -192,8 +193,8 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 	}
 }
 
-// readings checks whether documents of the same name, such as two versions, answer the question
-// differently. If there are two or three, each is answered separately from the hits already found.
+// readings checks whether documents of the same name, such as two versions, or about different
+// subjects that the question fits equally, answer the question differently. If there are two or three, each is answered separately from the hits already found.
 // If there are more, or the answers do not cover the question, it asks back. It takes no step if
 // there are no such documents.
 func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
@@ -202,6 +203,12 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 	}
 	found := e.first.results
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: sense.Alike(e.Question, found.Hits)}
+	if len(in.Means) < 2 && answer.Status != assay.Conflicting {
+		var err error
+		if in.Means, err = e.subjects(ctx, s, found.Hits, said); err != nil {
+			return Result{}, err
+		}
+	}
 	if len(in.Means) < 2 {
 		return answer, nil
 	}
@@ -233,6 +240,52 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
 	back.askBack("", false, readingNames(in.Means, c.Readings))
 	return back, nil
+}
+
+// leastAnswered is the least probability with which each of several subjects answers the question.
+const leastAnswered = 0.5
+
+// subjects returns the documents that the question may be about, if the reader finds different
+// answers in them. It takes no step if only one document is possible. If the reader fails, it returns
+// none and adds a note.
+func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *notes) ([]sense.Sense, error) {
+	if e.ReaderModel == "" {
+		return nil, nil
+	}
+	possible := sense.Subjects(e.Question, hits)
+	if len(possible) < 2 {
+		return nil, nil
+	}
+	in := make([]ground.Passage, len(possible))
+	for i, p := range possible {
+		h := p.Best(hits)
+		in[i] = ground.Passage{Quote: h.Text, Context: h.Text, Heading: headingsOf(h)}
+	}
+	step := run.Step{Name: "subjects", Kind: assay.StepReader, Model: e.ReaderModel}
+	out, err := run.Do(ctx, s, step, in, func(ctx context.Context, in []ground.Passage) (subjectsFound, assay.Usage, error) {
+		distinct, err := ground.Distinct(ctx, e.Roles.Reader, e.Question, in, leastAnswered)
+		if err != nil && ctx.Err() == nil {
+			return subjectsFound{Failure: err.Error()}, assay.Usage{}, nil
+		}
+		return subjectsFound{Distinct: distinct}, assay.Usage{}, err
+	})
+	if stopOf(err) != "" {
+		return nil, nil
+	}
+	if out.Failure != "" {
+		said.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
+	}
+	var senses []sense.Sense
+	for _, i := range out.Distinct {
+		senses = append(senses, possible[i])
+	}
+	return senses, err
+}
+
+// subjectsFound is the recorded output of the step.
+type subjectsFound struct {
+	Distinct []int  `json:"distinct"` // indexes of the passages whose answers differ
+	Failure  string `json:"failure,omitempty"`
 }
 
 // answerEach answers the question for each of the chosen senses with sufficient evidence, under its

@@ -20,6 +20,13 @@ type reach struct {
 	s   run.Scope
 }
 
+// newReach returns the reach of a tool whose steps are in s. Its searches are recorded by the caller
+// (see acting.saw).
+func newReach(e Env, s run.Scope) reach {
+	e.first = nil
+	return reach{e, s}
+}
+
 // Search implements tool.Reach. A query other than the question is searched as a rewrite of it, so
 // that the relevance of a hit is its relevance to the question (see finding.findOn).
 func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error) {

@@ -378,7 +378,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	err = s.Parallel(ctx, "use", len(t.uses), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		step := run.Step{Name: t.uses[i].Tool, Kind: assay.StepTool}
 		out, err := run.Group(ctx, s, step, t.uses[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
-			return a.session.Do(ctx, reach{a.env, s}, c)
+			return a.session.Do(ctx, newReach(a.env, s), c)
 		})
 		outs[i], done[i] = out, err == nil
 		return err
@@ -392,6 +392,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 			continue
 		}
 		out := outs[i]
+		a.saw(s.Sub("use", i).Path(), out)
 		turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, out))
 		t.malformed[c.at] = out.Invalid
 		if out.Results != nil {
@@ -405,6 +406,17 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	}
 	a.fresh = a.overFloor() - before
 	return retrieved, err
+}
+
+// saw records a search for the question itself. A replay does not execute the tool's own steps, so
+// they do not record it.
+func (a *acting) saw(path string, out tool.Output) {
+	if a.env.first == nil || out.Results == nil || out.Query == nil {
+		return
+	}
+	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 {
+		a.env.first.saw(path, *out.Results)
+	}
 }
 
 // overFloor returns the number of hits at or above the relevance floor.

@@ -31,49 +31,21 @@ func (a *app) askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [--docs PATH...] \"QUESTION\"",
 		Short: "Answer a question from your documents",
-		Long: `Ask plans what to look for, searches, judges what came back, writes an answer
-from it and checks every claim against the words it cites. What does not pass is
-cited from the source that says it, where one does, or left out. When the documents do not hold the answer, it says so, with what was
-searched and what came closest, and exits with 3.
+		Long: `Ask searches the documents, writes an answer from the passages that it finds and
+verifies every claim against the words it cites. Claims that fail are left out.
+If the documents do not answer the question, ask reports what it searched and
+the closest passages, and exits with 3.
 
-With --docs the documents are read first, into a store of their own in the user's
-cache directory; the next question about them starts at once. Without it the
-store in --data is asked, which assay ingest fills.
-
-With a language model (assay doctor says whether one is configured, docs/models.md how)
-it plans, grades and writes; every claim is verified all the same. Set OPENAI_API_KEY,
-ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a configuration file. The
-question and the passages found for it are sent to that provider; with --local they are
-not. Where a provider fails, assay's own roles stand in, and the answer says so.
-
-A follow-up goes on with an earlier run: ask --follow last "And parental leave?" is
-understood from that conversation, and the answer says how. A question that does not say
-what it is about, without one, is asked back: exit code 4.
-
-The answer is printed on standard output. On a terminal, standard error shows
-what is being done; in a pipe it is silent. Without a QUESTION, or with -, the
-question is read from standard input.
-
-` + exitTable,
+With --docs, ask reads the documents into a store of their own first. Otherwise
+it uses the store that assay ingest fills. A configured language model receives
+the question and the passages found; --local prevents that. Progress goes to
+standard error. Without a QUESTION, or with -, ask reads it from standard input.`,
 		Example: `  assay ask --docs ./handbook "How many days of leave may I carry over?"
-  assay ask --docs a.md --docs b.md "What differs between a and b?"
-  pandoc -t html report.docx | assay ask --docs - "Who signed the report?"
-
   assay ask "Who approves travel?" --filter 'team = "legal" and year >= 2022'
-  assay ask --json "Who approves travel?" | jq -r .status
-  ASSAY_MODEL=ollama/llama3.2 assay ask "Who approves travel?"
-  assay ask --local "Who approves travel?"
-  assay ask --trace --strategy corrective "Who approves travel?"
-
-  assay ask --follow last "And who approves expenses?"    # goes on with the newest answer
-  assay ask --mode thorough "How did the travel policy change?"
-  assay ask --collection hr --collection legal "What do hr and legal say about notice?"
-  assay ask --strategy help                               # what each strategy does`,
+  assay ask --follow last "And who approves expenses?"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
-				if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
-					return hinted{usagef("--%s 0 would leave nothing to do", limit), "leave it out for the default, or for no limit; --local asks no model"}
-				}
+			if err := checkBudgetFlags(cmd); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("follow") && strings.TrimSpace(f.request.Follows) == "" {
 				return hinted{usagef("--follow names no run"), "assay runs lists them; last is the newest"}
@@ -83,21 +55,16 @@ question is read from standard input.
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
-	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result, and what models\nwrite before it is verified")
-	flags.BoolVar(&f.request.Web, "web", false, "let strategies look on the web for what the documents do not hold (crag, corrective,\nauto), where a search of it is configured: the question's words are sent there")
-	flags.BoolVar(&f.local, "local", false, "ask no language model and no reranker of a provider for this question")
-	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+wrapNames(strategy.Names(), 60)+",\nor help, which says what each does (default auto, or the configuration's)")
-	flags.StringVar((*string)(&f.request.Mode), "mode", "", "how much work it is worth, a `mode`: quick halves and thorough doubles time, searches and\nrounds, where no other flag sets them")
-	flags.StringVar(&f.request.Follows, "follow", "", "go on with the conversation of this `run`: its ID, the beginning of it, or last")
+	flags.BoolVar(&f.trace, "trace", false, "print each step and the unverified drafts on standard error")
+	flags.BoolVar(&f.request.Web, "web", false, "let auto, corrective and crag search the web, which gets the question")
+	flags.BoolVar(&f.local, "local", false, "call no language model and no reranker of a provider")
+	flags.StringVar(&f.request.Strategy, "strategy", "", "how to answer: a `strategy`; help lists all (default auto)")
+	flags.StringVar((*string)(&f.request.Mode), "mode", "", "effort, a `mode`: quick (half the limits) or thorough (double)")
+	flags.StringVar(&f.request.Follows, "follow", "", "continue the conversation of this `run`: an ID, a prefix, or last")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
-	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
-	b := &f.request.Budget
-	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
-	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s, with language models 2m)")
-	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` calls to models, those that fail included (default no limit)")
-	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` tokens of models, in and out (default no limit)")
-	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit);\nneeds their prices, which the configuration has")
-	flags.BoolVar(&f.request.NoCache, "no-cache", false, "go about it anew, also where the same question was answered before")
+	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`")
+	budgetFlags(cmd, &f.request.Budget)
+	flags.BoolVar(&f.request.NoCache, "no-cache", false, "answer again even if the same question was answered before")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(strategy.Quick), "half the work"), cobra.CompletionWithDesc(string(strategy.Thorough), "twice the work"),
@@ -106,6 +73,31 @@ question is read from standard input.
 		return a.completeRuns(cmd, nil, text)
 	})
 	return cmd
+}
+
+// budgetFlags adds the flags that bound a run.
+func budgetFlags(cmd *cobra.Command, b *assay.Budget) {
+	flags := cmd.Flags()
+	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
+	flags.DurationVar(&b.Wall, "timeout", 0, "total time (default 12s, with language models 2m)")
+	flags.IntVar(&b.Calls, "max-calls", 0, "at most `n` model calls, including failed ones (default no limit)")
+	flags.IntVar(&b.Tokens, "max-tokens", 0, "at most `n` input and output tokens (default no limit)")
+	flags.Int64Var(&b.CostMicros, "max-cost", 0, "at most `n` millionths of the currency; needs configured prices")
+}
+
+// checkBudgetFlags rejects a limit of 0, which a request takes as unset.
+func checkBudgetFlags(cmd *cobra.Command) error {
+	for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
+		if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
+			return hinted{usagef("--%s 0 would leave nothing to do", limit), "omit it for the default or for no limit; use --local for no model calls"}
+		}
+	}
+	return nil
+}
+
+// modelFlag adds --model.
+func (a *app) modelFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.models, "model", nil, "a `[ROLE=]MODEL`, as in generator=openai/gpt-6-luna; may be repeated")
 }
 
 // ask answers one question and prints the answer.
@@ -288,7 +280,11 @@ func (a *app) hintResume(err error) error {
 	if !ok || !stopped.Resumable {
 		return err
 	}
-	return hinted{err, "go on with: assay resume " + stopped.Run + a.sameStore()}
+	again := "assay resume " + stopped.Run
+	for _, m := range a.models {
+		again += " --model " + shellQuote(m)
+	}
+	return hinted{err, "go on with: " + again + a.sameStore()}
 }
 
 // sameStore returns the flags that name the store this command works on.

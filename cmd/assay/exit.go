@@ -25,15 +25,13 @@ const (
 const exitTable = `Exit codes:
     0  answered, or done
     1  error
-    2  the request is wrong: an unknown flag, strategy or filter, an empty question
+    2  invalid request: an unknown flag, strategy or filter, or an empty question
     3  the documents do not answer the question
-    4  incomplete: the answer holds, but a part of the question is not answered; or
-       the question can mean several things, and it is asked back which
+    4  incomplete, or the question is ambiguous
     5  conflicting: the documents disagree; both sides are cited
-    6  the answer waits for a person's review, or was rejected
-    7  another process is writing this data, or is at work on this run
-    8  the data is damaged, of another program or of a newer version;
-       or a replay did not come to the same answer
+    6  the answer waits for a review, or was rejected
+    7  another process is using this data or run
+    8  the data is damaged, foreign or newer, or a replay diverged
     9  assay eval: a figure is worse than --gate allows
   130  interrupted
 `

@@ -59,6 +59,7 @@ type app struct {
 	data   string   // --data
 	docs   []string // --docs
 	config string   // --config
+	models []string // --model
 }
 
 // newApp returns the app of this process.

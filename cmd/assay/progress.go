@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A progress shows the progress of a command on standard error. It prints nothing if that is not a
-// terminal. Its methods are safe for concurrent use.
+// A progress shows the progress of a command on standard error: on a terminal as a live line, and
+// otherwise, as in a pipe or a log, as a line a minute. Its methods are safe for concurrent use.
 type progress struct {
 	w       io.Writer
 	scrub   func(string) string // removes credentials; nil: none to remove
@@ -16,31 +16,59 @@ type progress struct {
 	escapes bool
 	color   bool
 	width   int
+	now     func() time.Time // nil: time.Now
 
 	mu      sync.Mutex // guards the following fields and w
 	live    bool       // the last line is replaced by the next one
 	noted   bool       // permanent lines were printed
-	updated time.Time  // time of the last live line
+	updated time.Time  // time of the last live line or, without one, of the last line or the start
 }
 
 func (a *app) progress() *progress {
-	return &progress{w: a.terminal, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
+	scrub := func(text string) string {
+		if a.stderr.scrub == nil {
+			return text
+		}
+		return a.stderr.scrub(text)
+	}
+	p := &progress{w: a.terminal, scrub: scrub, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
+	p.updated = p.clock()
+	return p
+}
+
+func (p *progress) clock() time.Time {
+	if p.now != nil {
+		return p.now()
+	}
+	return time.Now()
 }
 
 // refresh is the minimum time between two updates of the live line.
 const refresh = 50 * time.Millisecond
 
-// update replaces the live line, at most once per refresh. It prints nothing on a terminal that
-// cannot replace a line.
+// lineInterval is the time between two lines where a line cannot be replaced. A command that ends sooner
+// prints none.
+const lineInterval = time.Minute
+
+// update replaces the live line, at most once per refresh. Where a line cannot be replaced it prints
+// one per lineInterval.
 func (p *progress) update(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.escapes || p.live && time.Since(p.updated) < refresh {
+	now := p.clock()
+	if !p.escapes {
+		if now.Sub(p.updated) >= lineInterval {
+			fmt.Fprintln(p.w, p.line(format, args...))
+			p.updated = now
+		}
+		return
+	}
+	if p.live && now.Sub(p.updated) < refresh {
 		return
 	}
 	p.wipe()
 	fmt.Fprint(p.w, p.faint(p.line(format, args...)))
-	p.live, p.updated = true, time.Now()
+	p.live, p.updated = true, now
 }
 
 // note prints a permanent line.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay/internal/ingest"
 )
@@ -41,5 +42,23 @@ func TestProgressOfSeveral(t *testing.T) {
 	}
 	if live, gone := strings.Count(b.String(), " of "), strings.Count(b.String(), "\r\x1b[K"); live != gone {
 		t.Errorf("%d live lines, %d taken away", live, gone)
+	}
+}
+
+// TestProgressInAPipe checks that a line a minute is printed where no line can be replaced.
+func TestProgressInAPipe(t *testing.T) {
+	var b strings.Builder
+	now := time.Unix(0, 0)
+	p := &progress{w: &b, width: 80, updated: now, now: func() time.Time { return now }}
+	for i := range 7 {
+		p.update("step %d", i)
+		p.note("a note")
+		p.embed(ingest.EmbedProgress{Stored: i, Left: 7 - i, Rate: 1})
+		now = now.Add(25 * time.Second)
+	}
+	p.clear()
+	p.end()
+	if want := "step 3\nstep 6\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

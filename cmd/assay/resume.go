@@ -12,13 +12,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	var f askFlags
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was interrupted",
-		Long: `Resume goes on with a run that was interrupted, in the step it was in; what was
-finished is not done again. The answer is that of a run that nothing interrupted.
-
-RUN is a run's ID, the beginning of one, or "last".
-
-` + exitTable,
+		Short: "Continue an interrupted run",
+		Long: `Resume continues an interrupted run at the step where it stopped. Finished steps
+are taken from the journal. RUN is a run ID, a prefix of one, or "last".`,
 		Example:           `  assay resume last`,
 		Args:              oneArgument("RUN"),
 		ValidArgsFunction: a.completeRuns,
@@ -27,6 +23,7 @@ RUN is a run's ID, the beginning of one, or "last".
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as one JSON object")
+	a.modelFlag(cmd)
 	cmd.Flags().BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
 	return cmd
 }

@@ -32,28 +32,14 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Answer questions from your own documents, with checked citations",
-		Long: `assay answers questions from your own documents and shows that the answer holds:
-every sentence is cited, and each claim is checked against the words it cites.
-When the documents do not hold the answer, it says so. It works offline; with a
-language model (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST, or a
-configuration file) that model writes, and every claim is checked all the same.
+		Long: `assay answers questions from your own documents. Every sentence of an answer is
+cited, and each claim is verified against the cited words. It works offline;
+with a language model configured (OPENAI_API_KEY, ANTHROPIC_API_KEY,
+GEMINI_API_KEY, OLLAMA_HOST or --config), that model writes.
 
 ` + exitTable,
-		Example: `  # ask the documents in a folder; they are read the first time only
-  assay ask --docs ./handbook "How many days of leave may I carry over?"
-
-  # keep documents in a store of your own, then ask
-  assay ingest ./handbook ./policies
-  assay ask "Who approves travel to a customer?"
-
-  # let a model write, and see which one does what
-  OLLAMA_HOST=127.0.0.1 assay ask "Who approves travel to a customer?"
-  assay doctor
-
-  # what was asked, what each step did, and the same answer again from the journal
-  assay runs
-  assay show last
-  assay replay last`,
+		Example: `  assay ask --docs ./handbook "How many days of leave may I carry over?"
+  assay ingest ./handbook ./policies && assay ask "Who approves travel?"`,
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -76,14 +62,16 @@ configuration file) that model writes, and every claim is checked all the same.
 		return hinted{usagef("%w", err), "see: " + cmd.CommandPath() + " --help"}
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.data, "data", "", "the data `directory` (default $ASSAY_DATA, or ./.assay)")
-	flags.StringArrayVar(&a.docs, "docs", nil, "use the store that ask keeps for these documents: a file or folder `path`,\nor - for standard input; may be repeated")
-	flags.StringVar(&a.config, "config", "", "the `file` that says which language models to ask (default $ASSAY_CONFIG,\nor assay/config.yaml in the user's folder of configuration)")
+	flags.StringVar(&a.data, "data", "", "data `directory` (default $ASSAY_DATA, or ./.assay)")
+	flags.StringArrayVar(&a.docs, "docs", nil, "use the store of this `path`, or - for standard input; may be repeated")
+	flags.StringVar(&a.config, "config", "", "configuration `file` (default $ASSAY_CONFIG, or the user's assay/config.yaml)")
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
 		a.runsCommand(), a.statsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
 		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.tuneCommand(), a.versionCommand(),
 	)
+	root.SetUsageTemplate(usageTemplate)
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.HasSubCommands() && !cmd.Runnable() { // otherwise a misspelled subcommand prints help and succeeds
@@ -93,6 +81,23 @@ configuration file) that model writes, and every claim is checked all the same.
 	}
 	return root
 }
+
+// usageTemplate is cobra's template without blank lines and, in subcommands, without the
+// descriptions of the global flags, so that the help of a command fits on one screen.
+const usageTemplate = `Usage:{{if .Runnable}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} [command]{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+Global flags, described by assay --help: --config, --data, --docs{{end}}
+`
 
 // noArguments accepts a command line without arguments.
 func noArguments(cmd *cobra.Command, args []string) error {

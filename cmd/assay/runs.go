@@ -54,6 +54,9 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 		if r.Measuring {
 			question += "  (an evaluation)"
 		}
+		if r.ForkedFrom != nil {
+			question += "  (forked from " + r.ForkedFrom.Run + ")"
+		}
 		if r.Cached != "" {
 			question += "  (the answer of " + r.Cached + ")"
 		}

@@ -63,7 +63,7 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 	encoder.SetEscapeHTML(false)
 	exported := 0
 	for _, summary := range runs {
-		if summary.State != assay.RunDone || summary.Measuring {
+		if summary.State != assay.RunDone || summary.Measuring || summary.ForkedFrom != nil {
 			continue
 		}
 		x, err := exportedRun(ctx, e, summary.ID)

@@ -31,28 +31,18 @@ func (a *app) searchCommand() *cobra.Command {
 		Short: "Find passages, best first, without answering",
 		Long: `Find passages, best first, without answering.
 
-Each hit shows its scores, each of its own kind and range, and why it was found:
-  relevance  how likely the passage helps to answer, from 0 to 1; by itself
-  bm25       of the words that it has in common with the query; 0 or more
-  vector     how near its meaning is to the query's; a cosine, up to 1
-  graph      its share of a walk over what the best hits and the query name, up to 1
-  fused      what orders the candidates: words, vector and graph together
-  rerank     what orders the best of them, where a reranker is at work
-  matched    the query's words that it holds, and in which of its fields
+Each hit shows its scores and the terms that it matched:
+  relevance  probability that the passage helps to answer the query
+  bm25       score of the words in common with the query, 0 or more
+  vector     cosine similarity of the meaning, up to 1
+  graph      share of a walk over the entities of the best hits and the query
+  fused      combined score that orders the candidates
+  rerank     score of the reranker, which orders the best candidates
 
-Passages of one section that are found together are shown as that section.
-Passages that say the same as a better one are left out, and counted.`,
-		Example: `  assay search "shutdown timeout" --limit 5
-  assay search "travel" --filter 'type = "markdown"' --json
-
-  # by words alone; by meaning alone
+Near-duplicates are left out and counted.`,
+		Example: `  assay search "travel" --filter 'type = "markdown"' --json
   assay search "ErrServerClosed" --mode text
-  assay search "how do I stop it gracefully" --mode vector
-
-  # other wordings searched beside it, and hits that are unlike one another
-  assay search "car insurance" --rewrite "motor vehicle cover" --feedback --diversity 0.3
-
-  # each list's ranks, what was added up, what each stage took
+  assay search "car insurance" --rewrite "motor vehicle cover" --diversity 0.3
   assay search "shutdown timeout" --explain`,
 		Args: oneArgument(`"QUERY"`),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,15 +52,15 @@ Passages that say the same as a better one are left out, and counted.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the results as one JSON object")
-	flags.BoolVar(&f.explain, "explain", false, "say how each hit came to its place, and what each stage took")
+	flags.BoolVar(&f.explain, "explain", false, "explain the rank of each hit and the time of each stage")
 	flags.IntVar(&f.query.Limit, "limit", 10, "how many passages")
 	flags.StringArrayVar(&f.query.Collections, "collection", nil, "search only this `collection`; may be repeated")
-	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
-	flags.StringVar(&f.mode, "mode", "hybrid", "what finds passages: text, vector, or hybrid for both")
-	flags.StringVar(&f.fusion, "fusion", "weighted", "how the lists become one: weighted scores, or rrf for reciprocal ranks")
-	flags.Float64Var(&f.query.Diversity, "diversity", 0, "how much a hit loses for being like a better one, from 0 to 1")
-	flags.BoolVar(&f.query.Feedback, "feedback", false, "search as well for what is like the passages nearest to the query")
-	flags.StringArrayVar(&f.query.Rewrites, "rewrite", nil, "search this other `wording` of the query beside it; may be repeated")
+	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`")
+	flags.StringVar(&f.mode, "mode", "hybrid", "retrieval: text, vector or hybrid")
+	flags.StringVar(&f.fusion, "fusion", "weighted", "how the lists are fused: weighted or rrf (reciprocal rank fusion)")
+	flags.Float64Var(&f.query.Diversity, "diversity", 0, "penalty for similarity to a better hit, from 0 to 1")
+	flags.BoolVar(&f.query.Feedback, "feedback", false, "also search for passages similar to the nearest ones")
+	flags.StringArrayVar(&f.query.Rewrites, "rewrite", nil, "also search this `wording` of the query; may be repeated")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func (a *app) settings() (*config.Set, error) {
 
 // sources returns the sources of the configuration.
 func (a *app) sources() config.Sources {
-	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir}
+	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir, Models: a.models}
 }
 
 // hide removes credentials from all further output. No output should contain one, so this is only a

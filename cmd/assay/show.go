@@ -98,8 +98,8 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 		}
 	}
 	b.WriteString("\nSteps\n")
-	for _, s := range steps {
-		b.WriteString(traceLine(s) + "\n")
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%4d %s\n", i+1, traceLine(s))
 		if inputs {
 			writePayload(&b, "in ", s.Input)
 			writePayload(&b, "out", s.Output)
@@ -138,6 +138,7 @@ func reviewLine(r *assay.Review) string {
 func howAsked(r assay.Run) string {
 	var req struct {
 		Strategy, Mode, Follows string
+		ForkedFrom              *engine.ForkedFrom `json:"forked_from"`
 	}
 	if json.Unmarshal(r.Request, &req) != nil {
 		return "" // perhaps of another version; the steps show the same
@@ -152,6 +153,9 @@ func howAsked(r assay.Run) string {
 	}
 	if req.Follows != "" {
 		text += "Follows   " + req.Follows + "\n"
+	}
+	if req.ForkedFrom != nil {
+		text += "Forked    from " + req.ForkedFrom.Run + " at " + req.ForkedFrom.Step + "\n"
 	}
 	return text
 }

@@ -182,7 +182,7 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{r.All.Failed, "failed"}, {r.All.Runs - r.All.Ended, "not ended"}, {r.All.Cached, "given an earlier run's answer"}, {r.Measuring, "of evaluations left out"}} {
+	}{{r.All.Failed, "failed"}, {r.All.Runs - r.All.Ended, "not ended"}, {r.All.Cached, "given an earlier run's answer"}, {r.Measuring, "of evaluations and forks left out"}} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, "; %d %s", part.n, part.what)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,26 +33,6 @@ func strategyCompletions() []cobra.Completion {
 		all = append(all, cobra.CompletionWithDesc(spec.Name, spec.Summary))
 	}
 	return append(all, cobra.CompletionWithDesc(strategyHelp, "list them, with what each does"))
-}
-
-// wrapNames formats names as a list, with lines of at most width bytes.
-func wrapNames(names []string, width int) string {
-	var b strings.Builder
-	line := 0
-	for i, name := range names {
-		switch {
-		case i == 0:
-		case line+len(name) > width:
-			b.WriteString(",\n")
-			line = 0
-		default:
-			b.WriteString(", ")
-			line += 2
-		}
-		b.WriteString(name)
-		line += len(name)
-	}
-	return b.String()
 }
 
 // followLine returns a hint for the next question if the answer asks back or standard output is a

@@ -25,6 +25,17 @@ type Sense struct {
 	label string // distinguishes it from senses with the same name
 }
 
+// Best returns the most relevant hit of the sense, the first of several.
+func (s Sense) Best(hits []assay.Hit) assay.Hit {
+	best := hits[s.Hits[0]]
+	for _, i := range s.Hits[1:] {
+		if hits[i].Scores.Relevance > best.Scores.Relevance {
+			best = hits[i]
+		}
+	}
+	return best
+}
+
 // Topics groups hits by document, in the order of the best hit of each. The names are unique even
 // if titles are not.
 func Topics(hits []assay.Hit) []Sense {
@@ -142,6 +153,83 @@ func Alike(question string, hits []assay.Hit) []Sense {
 		slices.SortStableFunc(senses, func(a, b Sense) int { return newer(a.label, b.label) })
 	}
 	return senses
+}
+
+// Subjects returns the meanings of a question that does not say which of several documents it is
+// about, as in "When does the contract end?". The documents have different titles, and each has a
+// passage that is as relevant as the best one. It returns none if the question names one of them by
+// its title, names something that no document holds, or asks for several. A document that lacks a word
+// of the question that another one holds is not meant. Whether the answers differ is left to the
+// caller. Hits must be sorted best first.
+func Subjects(question string, hits []assay.Hit) []Sense {
+	if len(hits) == 0 || several(question) {
+		return nil
+	}
+	best := slices.MaxFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance) })
+	floor := max(leastWell, near*best.Scores.Relevance)
+	var senses []Sense
+	for _, t := range Topics(hits) {
+		if h := t.Best(hits); h.Scores.Relevance >= floor && h.Origin == assay.FromDocuments {
+			senses = append(senses, t)
+		}
+	}
+	for _, w := range surface.Words(strings.Join(surface.Names(question), " ")) {
+		if titled := withWord(senses, hits, w, true); len(titled) > 0 && len(titled) < len(senses) || len(withWord(senses, hits, w, false)) == 0 {
+			return nil
+		}
+	}
+	asking := surface.Asking(question)
+	for _, w := range surface.Words(strings.ToLower(question)) {
+		if surface.Function(w) || surface.Function(strings.ReplaceAll(w, "'", "")) || asking[w] {
+			continue
+		}
+		if with := withWord(senses, hits, w, false); len(with) > 0 {
+			senses = with
+		}
+	}
+	if len(senses) < 2 {
+		return nil
+	}
+	name(senses, hits)
+	return senses
+}
+
+// withWord returns the senses that have a word in their titles or, unless inTitle is set, in their
+// headings or hits.
+func withWord(senses []Sense, hits []assay.Hit, word string, inTitle bool) []Sense {
+	has := func(s Sense) bool {
+		return slices.ContainsFunc(s.Hits, func(i int) bool {
+			h := hits[i]
+			texts := []string{title(h)}
+			if !inTitle {
+				texts = append(append(texts, h.Text), h.Chunk.Headings...)
+			}
+			return hasAll(texts, word, h.Language)
+		})
+	}
+	var with []Sense
+	for _, s := range senses {
+		if has(s) {
+			with = append(with, s)
+		}
+	}
+	return with
+}
+
+// hasAll reports whether texts have all terms of a word.
+func hasAll(texts []string, word, language string) bool {
+	terms := map[string]bool{}
+	for _, text := range texts {
+		for _, t := range analysis.Tokens(text, language) {
+			terms[t.Term] = true
+		}
+	}
+	for _, t := range analysis.Tokens(word, language) {
+		if !t.Part && !terms[t.Term] {
+			return false
+		}
+	}
+	return true
 }
 
 // holds reports whether a passage, with its headings and title, has all content words of a

@@ -88,3 +88,36 @@ func TestTopics(t *testing.T) {
 		t.Errorf("topics %v, want %s", got, want)
 	}
 }
+
+func TestSubjects(t *testing.T) {
+	north := hit("c:north.md", "Agreement with Northwind", "Term", "This contract ends in March.", 0.99)
+	south := hit("c:south.md", "Agreement with Southgate", "Duration", "The contract ends in June.", 0.98)
+	lease := hit("c:lease.md", "Lease of the office", "Term", "The lease ends in May.", 0.97)
+	later := hit("c:lease.md", "Lease of the office", "Rent", "The rent of the contract is due.", 0.2)
+	poor := hit("c:poor.md", "Notes", "Ends", "A contract ends.", 0.4)
+	web := hit("c:web.md", "Agreement of others", "Term", "This contract ends in July.", 0.99)
+	web.Origin = assay.FromWeb
+	const question = "When does the contract end?"
+	for _, tt := range []struct {
+		name, question string
+		hits           []assay.Hit
+		want           []string
+	}{
+		{"two", question, []assay.Hit{north, south}, []string{"Agreement with Northwind", "Agreement with Southgate"}},
+		{"one lacks a word", question, []assay.Hit{north, south, lease}, []string{"Agreement with Northwind", "Agreement with Southgate"}},
+		{"another passage has the word", question, []assay.Hit{north, lease, later}, []string{"Agreement with Northwind", "Lease of the office"}},
+		{"one alone has a word", "When does the lease end?", []assay.Hit{north, lease}, nil},
+		{"none has the word", "When does the deal end?", []assay.Hit{north, south}, []string{"Agreement with Northwind", "Agreement with Southgate"}},
+		{"none has the name", "When does the Kestrel contract end?", []assay.Hit{north, south}, nil},
+		{"a title has the name", "When does the contract with Southgate end?", []assay.Hit{north, south}, nil},
+		{"several are meant", "When does each contract end?", []assay.Hit{north, south}, nil},
+		{"irrelevant", question, []assay.Hit{north, poor}, nil},
+		{"from the web", question, []assay.Hit{north, web}, nil},
+		{"one document", question, []assay.Hit{lease, later}, nil},
+		{"no hits", question, nil, nil},
+	} {
+		if got := names(Subjects(tt.question, tt.hits)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type Observation struct {
 	State       assay.RunState
 	Status      assay.Status // of the answer; empty: none
 	Stop        assay.Stop
-	Measuring   bool // the run belongs to an evaluation, not to a user; Of leaves it out
+	Measuring   bool // the run belongs to an evaluation or is a fork, not a user's question; Of leaves it out
 	Cached      bool // it repeated the answer of an earlier run: only its state, status and latency count
 
 	Graded       bool    // some evidence was graded
@@ -79,13 +79,14 @@ func (o Observation) CapHit() bool {
 // or nil if it was read completely.
 func Observe(r assay.Run, records []assay.Record, unreadable error) Observation {
 	var request struct {
-		Measuring   bool     `json:"measuring"`
-		Strategy    string   `json:"strategy"`
-		Collections []string `json:"collections"`
+		Measuring   bool            `json:"measuring"`
+		ForkedFrom  json.RawMessage `json:"forked_from"`
+		Strategy    string          `json:"strategy"`
+		Collections []string        `json:"collections"`
 	}
 	requestErr := json.Unmarshal(r.Request, &request)
 	o := Observation{
-		Run: r.ID, Created: r.Created, State: r.State, Strategy: request.Strategy, Measuring: request.Measuring,
+		Run: r.ID, Created: r.Created, State: r.State, Strategy: request.Strategy, Measuring: request.Measuring || request.ForkedFrom != nil,
 		Collections: slices.Compact(slices.Sorted(slices.Values(request.Collections))),
 		Finishes:    map[string]int{}, Stages: map[assay.StepKind]Stage{},
 	}

@@ -85,8 +85,9 @@ func (t *Tenant) leaseOwner() (*owner, error) {
 	return t.owner, nil
 }
 
-// lease takes the lease of the run whose number find returns.
-func (r runs) lease(ctx context.Context, id string, find func(tx) (int64, error)) (*lease, error) {
+// lease takes the lease of the run whose number find returns, and appends the records to its journal
+// in the same transaction.
+func (r runs) lease(ctx context.Context, id string, records []assay.Record, find func(tx) (int64, error)) (*lease, error) {
 	u, err := r.t.runsUpdater(ctx)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,10 @@ func (r runs) lease(ctx context.Context, id string, find func(tx) (int64, error)
 		_, err = t.exec(ctx, `
 UPDATE progress SET token = ?, owner = ?, pid = ?, machine = ?, boot = ?, expires = ? WHERE run = ?`,
 			l.token, o.word, os.Getpid(), r.t.opts.host.machine, r.t.opts.host.boot, l.expiry(), number)
-		return err
+		if err != nil {
+			return err
+		}
+		return l.copy(ctx, t, records)
 	})
 	if err != nil {
 		o.drop(l.token)
@@ -163,6 +167,17 @@ func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, err
 		l.stored[hash] = true
 	}
 	return rec, nil
+}
+
+// copy appends records of another run.
+func (l *lease) copy(ctx context.Context, t tx, records []assay.Record) error {
+	for _, rec := range records {
+		rec.Run = l.run
+		if _, err := l.append(ctx, t, &rec); err != nil {
+			return fmt.Errorf("copy the record %s: %w", rec.Path, err)
+		}
+	}
+	return nil
 }
 
 // append stores the record and returns the hashes of the values that were not yet recorded for the

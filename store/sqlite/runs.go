@@ -20,15 +20,15 @@ type runs struct {
 
 // Create implements store.Runs. It uses only r's ID, Principal, Question, Request and Created. A
 // zero Created means now. The error is assay.ErrInvalid if the ID exists.
-func (r runs) Create(ctx context.Context, run assay.Run) (store.Lease, error) {
-	l, err := r.create(ctx, run)
+func (r runs) Create(ctx context.Context, run assay.Run, records ...assay.Record) (store.Lease, error) {
+	l, err := r.create(ctx, run, records)
 	if err != nil {
 		return nil, wrap(err, "create run %s", run.ID)
 	}
 	return l, nil
 }
 
-func (r runs) create(ctx context.Context, run assay.Run) (*lease, error) {
+func (r runs) create(ctx context.Context, run assay.Run, records []assay.Record) (*lease, error) {
 	row, err := encodeRun(run)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r runs) create(ctx context.Context, run assay.Run) (*lease, error) {
 	if run.Created.IsZero() {
 		run.Created = now
 	}
-	return r.lease(ctx, run.ID, func(t tx) (int64, error) {
+	return r.lease(ctx, run.ID, records, func(t tx) (int64, error) {
 		var exists bool
 		if err := t.row(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`, []any{run.ID}, &exists); err != nil {
 			return 0, err
@@ -160,7 +160,7 @@ func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
 
 // Acquire implements store.Runs. The error is assay.ErrInvalid if the run is done.
 func (r runs) Acquire(ctx context.Context, id string) (store.Lease, error) {
-	l, err := r.lease(ctx, id, func(t tx) (int64, error) {
+	l, err := r.lease(ctx, id, nil, func(t tx) (int64, error) {
 		number, state, err := r.free(ctx, t, id)
 		if err == nil && state == assay.RunDone {
 			err = invalid("it is done")

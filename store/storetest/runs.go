@@ -18,6 +18,7 @@ var runTests = []contractTest{
 	{"what is wrong is refused", testRunInvalid},
 	{"list", testRunList},
 	{"records come back", testRecords},
+	{"a run begins with copies", testCopiedRecords},
 	{"a path is there once", testPathOnce},
 	{"sequences grow across runs", testRecordSequence},
 	{"finish", testFinish},
@@ -228,6 +229,42 @@ func normal(t *testing.T, b json.RawMessage) json.RawMessage {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func testCopiedRecords(t *testing.T, h Harness) {
+	tenant := openTenant(t, h, "acme")
+	l := mustCreate(t, tenant, "first")
+	for _, rec := range records() {
+		if _, err := l.Append(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeLease(t, l)
+	originals := mustRecords(t, tenant, "first")
+	copied, err := tenant.Runs().Create(t.Context(), assay.Run{ID: "second", Question: "?"}, originals...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLease(t, copied)
+	_, err = tenant.Runs().Create(t.Context(), assay.Run{ID: "twice", Question: "?"}, originals[0], originals[0])
+	wantErr(t, "Create with a path twice", err, assay.ErrInvalid)
+	_, err = tenant.Runs().Run(t.Context(), "twice")
+	wantErr(t, "Run after a refused Create", err, assay.ErrNotFound)
+	if err := tenant.Runs().Delete(t.Context(), "first"); err != nil {
+		t.Fatal(err)
+	}
+	got := mustRecords(t, tenant, "second")
+	last := originals[len(originals)-1].Sequence
+	for i, rec := range got {
+		if rec.Run != "second" || rec.Ordinal != i || rec.Sequence <= last || rec.Leaf == originals[i].Leaf {
+			t.Errorf("copy %d: run %s, ordinal %d, sequence %d", i, rec.Run, rec.Ordinal, rec.Sequence)
+		}
+		rec.Run, rec.Sequence, rec.Bytes, rec.Leaf = "first", originals[i].Sequence, originals[i].Bytes, originals[i].Leaf
+		wantSame(t, "a copied record", rec, originals[i])
+	}
+	if next := mustAppend(t, copied, "next"); next.Ordinal != len(originals) {
+		t.Errorf("the record after the copies has the ordinal %d", next.Ordinal)
+	}
 }
 
 func testPathOnce(t *testing.T, h Harness) {

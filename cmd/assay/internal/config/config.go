@@ -27,6 +27,7 @@ type Sources struct {
 	File    string                 // from --config; empty: $ASSAY_CONFIG, or config.yaml in the user's folder, if it exists
 	Getenv  func(string) string    // required
 	UserDir func() (string, error) // the user's configuration folder; nil: os.UserConfigDir
+	Models  []string               // MODEL or ROLE=MODEL, from --model; they take precedence over the file and the environment
 }
 
 // Local is the name of the roles, encoders and rerankers that need no provider.
@@ -55,9 +56,10 @@ type Config struct {
 
 	Secrets Secrets // all credentials that were read
 
-	file   *file // empty if there is no file
-	getenv func(string) string
-	facts  map[string]modelFacts // by full name
+	overrides []string // Sources.Models
+	file      *file    // empty if there is no file
+	getenv    func(string) string
+	facts     map[string]modelFacts // by full name
 }
 
 // A Choice is the model that does a job, and the reason for it.
@@ -163,7 +165,7 @@ const smallGenerator = strategy.SmallGenerator
 
 // Load reads the configuration. An invalid configuration is an *Error.
 func Load(s Sources) (*Config, error) {
-	c := &Config{getenv: s.Getenv, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
+	c := &Config{getenv: s.Getenv, overrides: s.Models, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
 	path, err := s.path()
 	if err != nil {
 		return nil, err
@@ -224,6 +226,10 @@ func (c *Config) choose() error {
 	if err := c.chooseRoles(); err != nil {
 		return err
 	}
+	given, err := c.override()
+	if err != nil {
+		return err
+	}
 	if _, ok := c.Roles[smallGenerator]; ok && c.Roles[role.GeneratorRole].IsLocal() {
 		return c.file.wrong([]string{"roles", smallGenerator}, "as in large: PROVIDER/MODEL", "a model is named that writes what is simple, and none that writes the rest")
 	}
@@ -238,7 +244,10 @@ func (c *Config) choose() error {
 			}
 		}
 	}
-	if c.file.Verifier == "" {
+	switch {
+	case given != nil:
+		c.Verifier = *given
+	case c.file.Verifier == "":
 		c.Verifier = c.usualVerifier(small)
 	}
 	for key, choice := range map[string]Choice{"embedding": c.Embedding, "rerank": c.Rerank} {
@@ -257,7 +266,7 @@ func (c *Config) choose() error {
 
 // chooseRoles reads the roles of the file. ASSAY_MODEL takes precedence over them.
 func (c *Config) chooseRoles() error {
-	all := slices.Concat([]string{role.VerifierRole, role.AnswerGraderRole, smallGenerator}, largeRoles, smallRoles)
+	all := configurable()
 	for _, name := range slices.Sorted(maps.Keys(c.file.Roles)) {
 		if !slices.Contains(all, name) {
 			hint := "the roles are " + strings.Join(all, ", ")
@@ -288,6 +297,61 @@ func (c *Config) chooseRoles() error {
 	return nil
 }
 
+// configurable returns the roles that a configuration may name.
+func configurable() []string {
+	return slices.Concat([]string{role.VerifierRole, role.AnswerGraderRole, smallGenerator}, largeRoles, smallRoles)
+}
+
+// override applies Sources.Models: a MODEL to all roles that have one by default, a ROLE=MODEL to that
+// role, which wins over a MODEL. verifier is nil if they name none.
+func (c *Config) override() (verifier *Choice, err error) {
+	const flag = "--model"
+	byRole := map[string]Choice{}
+	for _, value := range c.overrides {
+		name, model, ok := strings.Cut(value, "=")
+		if !ok {
+			name, model = "", value
+		}
+		if all := configurable(); name != "" && !slices.Contains(all, name) {
+			return nil, &Error{Where: flag, Detail: "there is no role " + shown(name), Hint: "the roles are " + strings.Join(all, ", ")}
+		}
+		choice, wrong := c.named(model)
+		if wrong != nil {
+			return nil, &Error{Where: flag, Detail: wrong.detail, Hint: wrong.hint}
+		}
+		choice.Why = flag + " " + value
+		large, small, err := c.pair(choice, flag)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			byRole[name] = large
+			if name == smallGenerator || slices.Contains(smallRoles, name) {
+				byRole[name] = small
+			}
+			continue
+		}
+		for _, r := range largeRoles {
+			c.Roles[r] = large
+		}
+		for _, r := range smallRoles {
+			c.Roles[r] = small
+		}
+		usual := c.usualVerifier(small)
+		verifier = &usual
+	}
+	for name, choice := range byRole {
+		if name == role.VerifierRole {
+			verifier = &choice
+			continue
+		}
+		if c.Roles[name] = choice; name == smallGenerator && choice.IsLocal() {
+			delete(c.Roles, name)
+		}
+	}
+	return verifier, nil
+}
+
 // Guardrail is the model name that selects a provider's guardrail as verifier.
 const Guardrail = "guardrail"
 
@@ -308,7 +372,7 @@ func (c *Config) usualVerifier(small Choice) Choice {
 // chooseVerifier checks the verifier.
 func (c *Config) chooseVerifier() error {
 	v := c.Verifier
-	if c.getenv("ASSAY_MODEL") == Local { // like ask --local
+	if c.getenv("ASSAY_MODEL") == Local && len(c.overrides) == 0 { // like ask --local
 		c.Verifier, c.Rerank = Choice{Why: "ASSAY_MODEL=local"}, Choice{Why: "ASSAY_MODEL=local"}
 		return nil
 	}
