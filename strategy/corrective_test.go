@@ -121,6 +121,7 @@ func TestLadder(t *testing.T) {
 			roles := localRoles()
 			roles.Planner = plans(role.Single, role.SubQuestion{Text: vaultQuestion, Filter: own})
 			roles.Grader, roles.Generator = saysSufficient("nine days", reformulated), generator(verbatim)
+			roles.Querier = querier(func(role.QueryInput) (role.NextQuery, error) { return role.NextQuery{Query: reformulated}, nil })
 			e := env(s.library, vaultQuestion, roles)
 			e.Retriever, e.Filter = s, callers
 			e.Access = assay.Principal{User: "ann"}.Access()
