@@ -77,7 +77,9 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	f := &found[0]
 	var best Result
 	var t trail
-	query := e.Question
+	query, outer := e.Question, s
+	loop := e
+	loop.inLoop = true
 	for round := range e.Settings.Adaptive.Rounds {
 		s := s.Sub("round", round)
 		if round > 0 {
@@ -104,7 +106,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 		} else if err != nil {
 			return Result{}, err
 		}
-		answer, _, err := e.finish(ctx, s.Sub("finish", 0), name, found)
+		answer, _, err := loop.finish(ctx, s.Sub("finish", 0), name, found)
 		if err == nil {
 			err = e.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
 		}
@@ -124,6 +126,12 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			continue
 		}
 		break
+	}
+	if f.passed {
+		var err error
+		if best, _, err = e.finish(ctx, outer.Sub("finish", 0), name, found); err != nil {
+			return Result{}, err
+		}
 	}
 	return since(best, e.base(name, found), best.Notes), nil
 }

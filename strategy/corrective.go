@@ -199,6 +199,14 @@ func hints(plan role.Plan, found []finding, i int) []string {
 // lookUp searches for one sub-question, up the escalation ladder, until its evidence is sufficient or
 // another stop reason applies. It returns an error only if the run cannot go on.
 func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
+	if err := f.climbUp(ctx, s, env, hints); err != nil {
+		return err
+	}
+	return f.gradePassed(ctx, s.Sub("passed", 0), env)
+}
+
+// climbUp is lookUp without the grade of hits below the relevance floor.
+func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
 	if f.cutShort() {
 		return nil // the exhausted budget is still exhausted
 	}

@@ -109,6 +109,7 @@ type state struct {
 	steps    bool // the question takes several steps; evidence for an earlier one need not contain the answer
 
 	advice []string         // for the generator: shortcomings of the last draft
+	inLoop bool             // another search may follow the draft
 	subs   []role.SubAnswer // for the generator: verified answers to the sub-questions
 }
 

@@ -27,6 +27,7 @@ type finding struct {
 	searched   []assay.Searched
 	sides      []string // gaps for named collections without a relevant hit
 	below      bool     // all accepted hits are below the relevance floor
+	passed     bool     // the last search was not graded, because all hits are below the floor
 	graded     int      // number of searches at the last grading
 	notes      notes
 	tries      []try
@@ -138,6 +139,7 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 // regrade grades all hits and records the verdict on the last search.
 func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	var err error
+	f.passed = false
 	f.grade, err = env.grade(ctx, s, *f)
 	if err == nil {
 		f.graded = len(f.searched)

@@ -20,6 +20,14 @@ import (
 // into claims, reads the cited bytes back, has each claim verified, keeps the supported claims and
 // decides the status. It also returns the parts of the draft that are not grounded.
 func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []ungroundedPart, err error) {
+	for i := range found {
+		if e.inLoop {
+			break
+		}
+		if err := found[i].gradePassed(ctx, s.Sub("passed", i), e); err != nil {
+			return Result{}, nil, err
+		}
+	}
 	evidence, parts := e.mint(found)
 	if len(evidence) == 0 || e.astray(found) {
 		return e.notFound(strategy, found), nil, nil

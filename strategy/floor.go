@@ -36,7 +36,27 @@ func (f *finding) pass(e Env) {
 	if len(f.hits) > 0 {
 		f.grade.Reason = f.belowFloor(e)
 	}
-	f.below, f.graded = true, len(f.searched)
+	f.below, f.passed, f.graded = true, true, len(f.searched)
+}
+
+// gradePassed grades the hits of a finding whose last search was passed, once no other search
+// follows: text that answers a question in other words than the question's can be below the
+// relevance floor. A run that has no budget for it goes on with the grade before.
+func (f *finding) gradePassed(ctx context.Context, s run.Scope, e Env) error {
+	if !f.passed || len(f.hits) == 0 || f.cutShort() {
+		return nil
+	}
+	before := f.grade
+	err := f.regrade(ctx, s, e)
+	switch stop := stopOf(err); {
+	case stop != "":
+		f.grade = before
+		f.ends(stop, err)
+		return nil
+	case err == nil && f.sufficient():
+		f.stop = assay.StopSufficient
+	}
+	return err
 }
 
 // belowFloor returns the reason of a grade of hits that are all below the relevance floor.

@@ -34,9 +34,11 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
 	rounds := 0
+	loop := env
+	loop.inLoop = true
 	for round := range env.Settings.Judge.Rounds {
 		rounds++
-		goOn, err := d.round(ctx, s.Sub("round", round), env)
+		goOn, err := d.round(ctx, s.Sub("round", round), loop)
 		if stop := stopOf(err); stop != "" {
 			d.found[0].ends(stop, err)
 			break
@@ -46,6 +48,11 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		}
 		if !goOn {
 			break
+		}
+	}
+	if d.found[0].passed {
+		if _, err := d.execute(ctx, s, env); err != nil && stopOf(err) == "" {
+			return Result{}, err
 		}
 	}
 	r := d.answer(env)

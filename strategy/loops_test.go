@@ -1,7 +1,6 @@
 package strategy_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,12 +11,9 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// errAsked is the error of a role that must not be asked.
-var errAsked = errors.New("a grader was asked about hits below the floor")
-
 // TestFloorIsCheckedBeforeGrading checks for every loop that hits whose best relevance is below the
 // floor lead to another search without a call of a grader, and that the grader is asked once a hit
-// reaches the floor.
+// reaches the floor or no other search follows.
 func TestFloorIsCheckedBeforeGrading(t *testing.T) {
 	for _, name := range []string{"corrective", "self", "adaptive", "judge", "reflect", "advanced"} {
 		spec, err := strategy.Lookup(name)
@@ -30,20 +26,25 @@ func TestFloorIsCheckedBeforeGrading(t *testing.T) {
 			if low {
 				l.relevance["doc2"] = 0.3
 			}
-			grades, gradesOfHits := 0, 0
+			grades, early := 0, 0
 			roles := localRoles()
 			roles.Router, roles.Querier = says(role.Moderate), numbered()
 			roles.Planner = plans(role.Single, role.SubQuestion{Text: "What speaks of gravity first?"})
 			roles.Rewriter = rewrites(map[role.Technique][]string{role.StepBack: {"apple1"}})
 			roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
 				grades++
-				if low || !slices.ContainsFunc(in.Hits, func(h assay.Hit) bool { return strings.Contains(h.Text, "apple1") }) {
-					return role.Grade{}, errAsked
+				if len(l.searches) < 2 {
+					early++
+				}
+				if low {
+					return role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}}, nil
 				}
 				return enough(in)
 			})
 			roles.RetrievalGrader = retrievalGrader(func(_ string, hits []assay.Hit) (role.RetrievalGrades, error) {
-				gradesOfHits++
+				if len(l.searches) < 2 {
+					early++
+				}
 				return role.RetrievalGrades{Grades: slices.Repeat([]role.Relevance{role.Relevant}, len(hits))}, nil
 			})
 			l.hidden = "apple1" // the second document is found only by this word
@@ -51,8 +52,8 @@ func TestFloorIsCheckedBeforeGrading(t *testing.T) {
 			if len(l.searches) < 2 {
 				t.Errorf("%s: searched %q, want another search after one below the floor", name, l.searches)
 			}
-			if low && (grades+gradesOfHits > 0 || a.Status != assay.NotFound) {
-				t.Errorf("%s: %s after %d grades, want not found without a grade", name, a.Status, grades+gradesOfHits)
+			if early > 0 || low && a.Status != assay.NotFound {
+				t.Errorf("%s: %s, %d grades before another search; want not found, and none", name, a.Status, early)
 			}
 			if !low && (grades == 0 || len(a.Claims) == 0) {
 				t.Errorf("%s: %s after %d grades of %q, want the relevant passage graded and read: %s", name, a.Status, grades, l.searches, a.Justification)
@@ -87,7 +88,7 @@ func TestQuerierNamesTheSearchBelowTheFloor(t *testing.T) {
 	}
 }
 
-// TestFloorWithoutCalls checks that no grade is recorded for hits below the floor.
+// TestFloorWithoutCalls checks that hits below the floor are graded once, after the last search.
 func TestFloorWithoutCalls(t *testing.T) {
 	l := growing(0)
 	l.relevance["doc1"] = 0.1
@@ -99,10 +100,14 @@ func TestFloorWithoutCalls(t *testing.T) {
 	if _, err := strategy.Corrective(t.Context(), r.Scope(), env(l, about, localRoles())); err != nil {
 		t.Fatal(err)
 	}
+	var grades []string
 	for _, rec := range journal.Records() {
 		if rec.Kind == assay.StepGrade {
-			t.Errorf("the step %s graded hits below the floor", rec.Path)
+			grades = append(grades, rec.Path)
 		}
+	}
+	if want := []string{"stage[0]/sub[0]/passed[0]/grade"}; !slices.Equal(grades, want) {
+		t.Errorf("grades %q, want %q", grades, want)
 	}
 }
 
