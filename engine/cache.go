@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/role/prompted"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -103,8 +104,10 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	d.Request.NamedCollections = nil // it follows from the question and the collections
 	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))
-	for _, name := range slices.Sorted(maps.Keys(models.Roles)) {
-		d.Prompts[name] = models.prompt(name)
+	for _, task := range prompted.Tasks() {
+		if models.Roles[role.Of(task)] != nil {
+			d.Prompts[task] = models.prompt(task)
+		}
 	}
 	if models.Domain != nil {
 		d.Domain = models.Domain.Hash()

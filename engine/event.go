@@ -213,7 +213,7 @@ func intention(p payload, rec assay.Record) string {
 		if path.Base(rec.Path) == managedStep {
 			return "asking " + rec.Model
 		}
-		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).Role])
+		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).template()])
 	}
 	return string(rec.Kind)
 }

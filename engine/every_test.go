@@ -354,7 +354,7 @@ func stepsByPath(t *testing.T, e *Engine, id string) []string {
 // roles done by models, is replayed to the same answer without models.
 func TestEveryStrategySpent(t *testing.T) {
 	e, _, _ := openEvery(t)
-	some := [][]string{nil, {role.GraderRole}, {role.ActorRole, role.PlannerRole}, {role.GeneratorRole}, {role.VerifierRole}, {role.RewriterRole, role.RouterRole, role.QuerierRole}}
+	some := [][]string{nil, {role.GraderRole}, {role.ActorRole, role.PlannerRole}, {role.GeneratorRole}, {role.VerifierRole}, {role.RewriterRole, role.JudgeRole}}
 	for s, name := range strategy.Names() {
 		for k, roles := range some {
 			for b, budget := range []assay.Budget{{Calls: 1}, {Calls: 2}, {Calls: 5}, {Calls: 9}, {Tokens: 3000}, {Tokens: 12_000}} {

@@ -82,7 +82,7 @@ func TestFloorHoldsWhoeverGrades(t *testing.T) {
 		if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}, Wait: with.encoders != nil}); err != nil {
 			t.Fatal(err)
 		}
-		for _, way := range [][]string{{role.GraderRole, role.GeneratorRole}, {role.GraderRole, role.GeneratorRole, role.AnswerGraderRole}, roleNames} {
+		for _, way := range [][]string{{role.GraderRole, role.GeneratorRole}, {role.GraderRole, role.GeneratorRole, role.JudgeRole}, roleNames} {
 			by := lenient(crane)
 			for r := range by {
 				if !slices.Contains(way, r) {
@@ -122,7 +122,7 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		reader, score float64 // negative score: no model grades answers
+		reader, score float64 // negative score: no model is asked, by static; else the judge, by adaptive
 		want          assay.Status
 		reason        assay.Reason
 	}{
@@ -135,7 +135,8 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 		by := lenient(lifts)
 		models := map[string]*scripted{role.GraderRole: by[role.GraderRole], role.GeneratorRole: by[role.GeneratorRole], role.VerifierRole: by[role.VerifierRole]}
 		if tt.score >= 0 {
-			models[role.AnswerGraderRole] = texts("fake/judge", func(llm.Request) string {
+			models[role.RouterTask] = texts("fake/router", func(llm.Request) string { return jsonOf(map[string]any{"reason": "", "complexity": role.Moderate}) })
+			models[role.AnswerGraderTask] = texts("fake/judge", func(llm.Request) string {
 				return jsonOf(map[string]any{"lacks": []string{"a year"}, "score": tt.score})
 			})
 		}
@@ -148,7 +149,11 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 		}}
 		e := openConfig(t, Config{Dir: t.TempDir(), NoBackground: true, Models: served(models), Reader: func() (llm.Reader, error) { return reader, nil }})
 		ingestPaths(t, e, dir)
-		a := asked(t, e, Request{Question: "When was the crane in Porto installed?", Strategy: "static"})
+		how := "static"
+		if tt.score >= 0 {
+			how = "adaptive"
+		}
+		a := asked(t, e, Request{Question: "When was the crane in Porto installed?", Strategy: how})
 		if a.Status != tt.want || a.Reason != tt.reason || (len(a.Claims) > 0) != (tt.want == assay.Answered) || strings.Contains(a.Text, "40") != (tt.want == assay.Answered) {
 			t.Errorf("reader %v, score %v: %s (%s): %q: %s", tt.reader, tt.score, a.Status, a.Reason, a.Text, a.Justification)
 		}

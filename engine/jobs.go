@@ -10,15 +10,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// jobs describes the output requested from each role. The empty role belongs to a verifier that
-// is a service.
+// jobs describes the output of each task, by the name of its prompt template. The empty name belongs
+// to a verifier that is a service.
 var jobs = map[string]string{
 	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
-	role.RewriterRole: "other wordings", role.RouterRole: "how much work it is", role.QuerierRole: "the next query", role.ClarifierRole: "what is meant",
-	role.ScorerRole: "scores of the hits", role.RetrievalGraderRole: "grades of the hits", role.SupportGraderRole: "what the sources support",
-	role.AnalystRole: "an analysis", role.ReflectorRole: "whether it is complete", role.JudgeRole: "a judgement", role.CriticRole: "a critique",
-	role.ActorRole: "the plan, the next action or a critique", role.ExtractorRole: "names and facts", role.SummariserRole: "a summary", role.ComparerRole: "a comparison",
-	role.AnswerGraderRole: "whether that answers it",
+	role.RewriterRole: "other wordings", role.RouterTask: "how much work it is", role.QuerierTask: "the next query", role.ClarifierTask: "what is meant",
+	role.ScorerTask: "scores of the hits", role.RefinerTask: "the relevant parts of the hits", role.RetrievalGraderTask: "grades of the hits", role.SupportGraderTask: "what the sources support",
+	role.AnalystTask: "an analysis", role.ReflectorTask: "whether it is complete", role.JudgeRole: "a judgement", role.CriticTask: "a critique",
+	role.ActorRole: "the next action", role.AgentTask: "the next action", role.ActorPlanTask: "a plan", role.ActorCritiqueTask: "a critique", role.ReviserTask: "a revised plan", role.ExtractorTask: "names and facts", role.SummariserTask: "a summary", role.ComparerTask: "a comparison",
+	role.AnswerGraderTask: "whether that answers it",
 }
 
 // A summing summarises a role's output in a few words. It returns "" if the output cannot be
@@ -38,17 +38,17 @@ func sum[T any](say func(T) string) summing {
 // brought holds the summings of the roles whose output is worth summarising.
 var brought = map[string]summing{
 	role.ActorRole: sum(actorSummary),
-	role.ExtractorRole: sum(func(x role.Extraction) string {
+	role.ExtractorTask: sum(func(x role.Extraction) string {
 		return fmt.Sprintf("%d named, %d facts", len(x.Entities), len(x.Facts))
 	}),
-	role.ClarifierRole: sum(func(c role.Clarity) string {
+	role.ClarifierTask: sum(func(c role.Clarity) string {
 		if !c.Ambiguous {
 			return "not ambiguous"
 		}
 		return "ambiguous, " + counted(len(c.Readings), "reading")
 	}),
-	role.SummariserRole: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
-	role.ComparerRole:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
+	role.SummariserTask: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
+	role.ComparerTask:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
 	role.RewriterRole: sum(func(r role.Rewriting) string {
 		texts := make([]string, len(r.Queries))
 		for i, q := range r.Queries {
@@ -59,38 +59,38 @@ var brought = map[string]summing{
 		}
 		return strings.Join(texts, ", ")
 	}),
-	role.RetrievalGraderRole: sum(func(g role.RetrievalGrades) string {
+	role.RetrievalGraderTask: sum(func(g role.RetrievalGrades) string {
 		return tally(g.Grades, role.Relevant, role.PartlyRelevant, role.NotRelevant)
 	}),
-	role.SupportGraderRole: sum(func(g role.SupportGrades) string {
+	role.SupportGraderTask: sum(func(g role.SupportGrades) string {
 		return tally(g.Grades, role.FullySupported, role.PartlySupported, role.NotSupported)
 	}),
-	role.AnswerGraderRole: sum(func(g role.AnswerGrade) string {
+	role.AnswerGraderTask: sum(func(g role.AnswerGrade) string {
 		if g.Relevance == nil {
 			return "it cannot be told"
 		}
 		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("nothing of", g.Lacks)
 	}),
 	role.PlannerRole: sum(func(r role.Revision) string { return said(string(r.Decision)+" the rest of the plan", r.Reason) }),
-	role.RouterRole:  sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
-	role.QuerierRole: sum(func(n role.NextQuery) string {
+	role.RouterTask:  sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
+	role.QuerierTask: sum(func(n role.NextQuery) string {
 		if n.Query == "" {
 			return said("no other query is known", n.Reason)
 		}
 		return said(fmt.Sprintf("%q", n.Query), n.Reason)
 	}),
-	role.AnalystRole: sum(func(a role.Analysis) string {
+	role.AnalystTask: sum(func(a role.Analysis) string {
 		n := 0
 		for _, c := range a.Categories {
 			n += len(c.Statements)
 		}
 		return counted(n, "statement") + " sorted" + listed("open", a.Open)
 	}),
-	role.ReflectorRole: sum(func(r role.Reflection) string {
+	role.ReflectorTask: sum(func(r role.Reflection) string {
 		return said(fmt.Sprintf("%s, coverage %.2f", r.Status, r.Coverage), r.Justification)
 	}),
 	role.JudgeRole: sum(func(j role.Judgement) string { return string(j.Verdict) + listed("to revise", j.Revise) }),
-	role.CriticRole: sum(func(c role.Critique) string {
+	role.CriticTask: sum(func(c role.Critique) string {
 		return fmt.Sprintf("grounded %s, complete %s, relevant %s, clear %s; %s", c.Grounded, c.Complete, c.Relevant, c.Clear, counted(len(c.Remarks), "remark"))
 	}),
 }

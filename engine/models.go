@@ -47,14 +47,10 @@ type Models struct {
 }
 
 // roleNames are the roles that a model can do.
-var roleNames = []string{
-	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
-	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole, role.AnswerGraderRole,
-}
+var roleNames = role.Names()
 
 // RoleNames returns the names of the roles that a model can do.
-func RoleNames() []string { return slices.Clone(roleNames) }
+func RoleNames() []string { return role.Names() }
 
 // check returns assay.ErrInvalid if m is inconsistent.
 func (m Models) check() error {
@@ -135,115 +131,50 @@ func LocalVerifier(reader llm.Reader) ground.Local { return ground.Local{Reader:
 // roles returns an implementation of each role: by its model if it has one, otherwise local.
 func (m Models) roles(r roleOptions) strategy.Roles {
 	verifier := r.verifier()
+	rewriter, judge := local.Rewriter{Words: m.Domain.Variants}, local.Judge{Reader: r.reader, Verifier: verifier}
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
+		Rewriter:  rewriter,
 		Grader:    local.Grader{Reader: r.reader},
 		Generator: local.Generator{Reader: r.reader},
 		Verifier:  role.ByClaim(verifier),
-		Reader:    r.reader,
-		Quoter:    local.Generator{Reader: r.reader},
+		Judge:     judge,
+		Actor:     local.Actor{Reader: r.reader},
 
+		Reader:        r.reader,
+		Quoter:        local.Generator{Reader: r.reader},
 		QuoteVerifier: role.ByClaim(verifier),
-
-		Router:    local.Router{},
-		Querier:   local.Querier{},
-		Analyst:   local.Analyst{Reader: r.reader},
-		Reflector: local.Reflector{Reader: r.reader},
-		Judge:     local.Judge{Reader: r.reader, Verifier: verifier},
-		Critic:    local.Critic{Reader: r.reader, Verifier: verifier},
-		Clarifier: local.Clarifier{},
-		Rewriter:  local.Rewriter{Words: m.Domain.Variants},
-
-		RetrievalGrader: local.RetrievalGrader{Reader: r.reader},
-		SupportGrader:   local.SupportGrader{Verifier: verifier},
-		AnswerGrader:    local.AnswerGrader{Reader: r.reader},
-
-		Actor:      local.Actor{Reader: r.reader},
-		Extractor:  local.Extractor{Reader: r.reader},
-		Comparer:   local.Comparer{Reader: r.reader},
-		Summariser: local.Summariser{Reader: r.reader},
-		Models:     m.named(),
+		Relevance:     judge,
+		Models:        m.named(),
 	}
-	roles.Scorer = local.Scorer{Reader: r.reader}
 	if m.Verifier != nil {
 		roles.Verifier = role.ByClaim(m.Verifier)
 	}
-	if _, serves := m.Verifier.(ground.Service); serves {
+	if service, ok := m.Verifier.(ground.Service); ok {
 		roles.Verifier = role.Guarded(roles.Verifier, r.verifier())
-	}
-	by := func(name string) (prompted.Config, bool) {
-		model := m.Roles[name]
-		return prompted.Config{Model: model, Domain: m.Domain}, model != nil
-	}
-	if c, ok := by(role.PlannerRole); ok {
-		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
-	}
-	if c, ok := by(role.GraderRole); ok {
-		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Reader: r.reader}}
-	}
-	if c, ok := by(role.GeneratorRole); ok {
-		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{Reader: r.reader}}
+		roles.Relevance = role.LowerOf(role.RelevanceBy(service), judge)
 	}
 	if m.Small != nil { // without a local fallback: the generator is the fallback
 		roles.Small = prompted.Generator{Config: prompted.Config{Model: m.Small, Domain: m.Domain}}
 	}
-	if c, ok := by(role.VerifierRole); ok {
-		roles.Verifier = role.Guarded(prompted.Verifier{Config: c}, r.verifier())
-	}
-	if c, ok := by(role.RewriterRole); ok {
-		roles.Rewriter = prompted.Rewriter{Config: c, Local: local.Rewriter{Words: m.Domain.Variants}}
-	}
-	if c, ok := by(role.ClarifierRole); ok {
-		roles.Clarifier = prompted.Clarifier{Config: c, Local: local.Clarifier{}}
-	}
-	if c, ok := by(role.RouterRole); ok {
-		roles.Router = prompted.Router{Config: c, Local: local.Router{}}
-	}
-	if c, ok := by(role.QuerierRole); ok {
-		roles.Querier = prompted.Querier{Config: c, Local: local.Querier{}}
-	}
-	if c, ok := by(role.ScorerRole); ok {
-		roles.Scorer = prompted.Scorer{Config: c, Local: local.Scorer{Reader: r.reader}}
-	}
-	if c, ok := by(role.RetrievalGraderRole); ok {
-		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c, Local: local.RetrievalGrader{Reader: r.reader}}
-	}
-	if c, ok := by(role.SupportGraderRole); ok {
-		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{Verifier: verifier}}
-	}
-	if c, ok := by(role.AnswerGraderRole); ok {
-		grader := local.AnswerGrader{Reader: r.reader}
-		roles.AnswerGrader = prompted.AnswerGrader{Config: c, Local: grader}
-		if r.reader != nil {
-			roles.AnswerGrader = role.LowerOf(roles.AnswerGrader, grader)
+	for name, model := range m.Roles {
+		c := prompted.Config{Model: model, Domain: m.Domain}
+		switch name {
+		case role.PlannerRole:
+			roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
+		case role.RewriterRole:
+			roles.Rewriter = prompted.Rewriter{Config: c, Local: rewriter}
+		case role.GraderRole:
+			roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Reader: r.reader}}
+		case role.GeneratorRole:
+			roles.Generator = prompted.Generator{Config: c, Local: local.Generator{Reader: r.reader}}
+		case role.VerifierRole:
+			roles.Verifier = role.Guarded(prompted.Verifier{Config: c}, r.verifier())
+		case role.JudgeRole:
+			roles.Judge = prompted.Judge{Config: c, Local: judge}
+		case role.ActorRole:
+			roles.Actor = prompted.Actor{Config: c, Local: local.Actor{Reader: r.reader}}
 		}
-	}
-	if s, ok := m.Verifier.(ground.Service); ok {
-		roles.AnswerGrader = role.LowerOf(role.RelevanceBy(s), roles.AnswerGrader)
-	}
-	if c, ok := by(role.AnalystRole); ok {
-		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{Reader: r.reader}}
-	}
-	if c, ok := by(role.ReflectorRole); ok {
-		roles.Reflector = prompted.Reflector{Config: c, Local: local.Reflector{Reader: r.reader}}
-	}
-	if c, ok := by(role.JudgeRole); ok {
-		roles.Judge = prompted.Judge{Config: c, Local: local.Judge{Reader: r.reader, Verifier: verifier}}
-	}
-	if c, ok := by(role.CriticRole); ok {
-		roles.Critic = prompted.Critic{Config: c, Local: local.Critic{Reader: r.reader, Verifier: verifier}}
-	}
-	if c, ok := by(role.ExtractorRole); ok {
-		roles.Extractor = prompted.Extractor{Config: c, Local: local.Extractor{Reader: r.reader}}
-	}
-	if c, ok := by(role.SummariserRole); ok {
-		roles.Summariser = prompted.Summariser{Config: c, Local: local.Summariser{Reader: r.reader}}
-	}
-	if c, ok := by(role.ComparerRole); ok {
-		roles.Comparer = prompted.Comparer{Config: c, Local: local.Comparer{Reader: r.reader}}
-	}
-	if c, ok := by(role.ActorRole); ok {
-		roles.Actor = prompted.Actor{Config: c, Local: local.Actor{Reader: r.reader}}
 	}
 	return roles
 }
@@ -296,8 +227,10 @@ func (m Models) outline(ctx context.Context, question string) (*role.Plan, error
 	return &plan, nil
 }
 
-// prompt returns the ID of the prompt that a role's model gets now; empty: the role has no model.
-func (m Models) prompt(name string) string { return m.prompted(name, name) }
+// prompt returns the ID of the prompt that a task's model gets now; empty: the role has no model.
+func (m Models) prompt(task string) string {
+	return m.prompted(role.Of(task), task)
+}
 
 // prompted returns the ID of the prompt made from one of the role's templates.
 func (m Models) prompted(name, template string) string {

@@ -159,7 +159,7 @@ func TestHostileClarifiers(t *testing.T) {
 		"a contradiction": `{"reason":"","ambiguous":true,"meanings":[]}`,
 	} {
 		e := manuals(t, "1.0", "2.0")
-		e.config.Models = Models{Roles: map[string]llm.Model{role.ClarifierRole: texts("evil/clarifier", func(llm.Request) string { return reply })}}
+		e.config.Models = Models{Roles: map[string]llm.Model{role.RewriterRole: texts("evil/clarifier", func(llm.Request) string { return reply })}}
 		for _, question := range []string{"What is the connection timeout of the widget?", "How long is the timeout of it?", "How is it painted?"} {
 			a := asked(t, e, Request{Question: question, NoCache: true})
 			if strings.Contains(jsonOf(a.Readings)+a.Text+a.AskBack, "evil.example") {

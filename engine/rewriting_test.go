@@ -35,8 +35,8 @@ func TestRewritingOnRealDocuments(t *testing.T) {
 		{"advanced", "How do I brew coffee with the moka pot?", "", []string{role.RewriterRole}, 1, 2},
 		{"fusion", closed, "run-time panic", []string{role.RewriterRole}, 2, 4},
 		{"fusion", "How do I brew coffee with the moka pot?", "", []string{role.RewriterRole}, 2, 4},
-		{"self", closed, "run-time panic", []string{role.RetrievalGraderRole, role.SupportGraderRole}, 1, 3},
-		{"self", "How do I brew coffee with the moka pot?", "", []string{role.QuerierRole}, 1, 3},
+		{"self", closed, "run-time panic", []string{role.RetrievalGraderTask, role.SupportGraderTask}, 1, 3},
+		{"self", "How do I brew coffee with the moka pot?", "", []string{role.QuerierTask}, 1, 3},
 		{"graph", closed, "run-time panic", nil, 2, 4},
 		{"graph", "How do I brew coffee with the moka pot?", "", nil, 1, 4},
 	}
@@ -89,16 +89,16 @@ func TestRewritingWithModels(t *testing.T) {
 	}{
 		{"advanced", []string{role.PlannerRole, role.RewriterRole, role.GraderRole}},
 		{"fusion", []string{role.RewriterRole, role.GraderRole}},
-		{"self", []string{role.GraderRole, role.RetrievalGraderRole, role.SupportGraderRole}},
+		{"self", []string{role.GraderRole, role.RetrievalGraderTask, role.SupportGraderTask}},
 		{"graph", []string{role.GraderRole}},
 	} {
 		for _, fails := range []bool{false, true} {
 			by := handbook.models()
 			by[role.RewriterRole] = texts("fake/rewriter", func(llm.Request) string { return `{"queries":["customer visits need approval"]}` })
-			by[role.RetrievalGraderRole] = texts("fake/retrieval_grader", graded("passage", "relevant", "<passage number="))
-			by[role.SupportGraderRole] = texts("fake/support_grader", graded("statement", "supported", "<statement number="))
+			by[role.RetrievalGraderTask] = texts("fake/retrieval_grader", graded("passage", "relevant", "<passage number="))
+			by[role.SupportGraderTask] = texts("fake/support_grader", graded("statement", "supported", "<statement number="))
 			if fails {
-				for _, name := range []string{role.RewriterRole, role.RetrievalGraderRole, role.SupportGraderRole} {
+				for _, name := range []string{role.RewriterRole, role.RetrievalGraderTask, role.SupportGraderTask} {
 					by[name] = failing("fake/"+name, llm.Unreachable, "down")
 				}
 			}

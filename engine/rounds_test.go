@@ -29,13 +29,13 @@ func TestRoundsOnRealDocuments(t *testing.T) {
 		roles              []string
 		most               int // maximum number of searches
 	}{
-		{"adaptive", "What is the zero value of a pointer?", "nil", []string{role.RouterRole}, 1},
-		{"adaptive", "What is the difference between a send and a receive operation?", "receive", []string{role.RouterRole}, 8},
-		{"adaptive", "How do I brew coffee with the moka pot?", "", []string{role.RouterRole}, 2},
-		{"judge", "What happens when I send on a closed channel?", "run-time panic", []string{role.CriticRole, role.JudgeRole}, 3},
+		{"adaptive", "What is the zero value of a pointer?", "nil", []string{role.RouterTask}, 1},
+		{"adaptive", "What is the difference between a send and a receive operation?", "receive", []string{role.RouterTask}, 8},
+		{"adaptive", "How do I brew coffee with the moka pot?", "", []string{role.RouterTask}, 2},
+		{"judge", "What happens when I send on a closed channel?", "run-time panic", []string{role.CriticTask, role.JudgeRole}, 3},
 		{"judge", "How do I brew coffee with the moka pot?", "", nil, 3},
-		{"reflect", "What happens when I send on a closed channel?", "run-time panic", []string{role.AnalystRole, role.ReflectorRole}, 3},
-		{"reflect", "What is a data race and what does a closed channel do to a send?", "race", []string{role.AnalystRole, role.ReflectorRole}, 4},
+		{"reflect", "What happens when I send on a closed channel?", "run-time panic", []string{role.AnalystTask, role.ReflectorTask}, 3},
+		{"reflect", "What is a data race and what does a closed channel do to a send?", "race", []string{role.AnalystTask, role.ReflectorTask}, 4},
 		{"reflect", "How do I brew coffee with the moka pot?", "", nil, 3},
 	}
 	for _, tt := range tests {
@@ -73,9 +73,9 @@ func TestRoundsWithModels(t *testing.T) {
 		strategy string
 		roles    []string
 	}{
-		{"adaptive", []string{role.RouterRole, role.GraderRole}},
-		{"judge", []string{role.GraderRole, role.CriticRole, role.JudgeRole, role.QuerierRole}},
-		{"reflect", []string{role.PlannerRole, role.GraderRole, role.AnalystRole, role.ReflectorRole, role.QuerierRole}},
+		{"adaptive", []string{role.RouterTask, role.GraderRole}},
+		{"judge", []string{role.GraderRole, role.CriticTask, role.JudgeRole, role.QuerierTask}},
+		{"reflect", []string{role.PlannerRole, role.GraderRole, role.AnalystTask, role.ReflectorTask, role.QuerierTask}},
 	} {
 		by := handbook.models()
 		once := func(name, first, then string) { // rejects at first
@@ -86,12 +86,12 @@ func TestRoundsWithModels(t *testing.T) {
 				return then
 			})
 		}
-		once(role.RouterRole, "", `{"reason":"one fact","complexity":"simple"}`)
-		once(role.QuerierRole, "", `{"reason":"not yet searched","gap":"who","query":"head of department approval"}`)
-		once(role.CriticRole, "", `{"remarks":[{"statement":0,"flaw":"missing","advice":"say who"}],"grounded":"good","complete":"fair","relevant":"good","clear":"good"}`)
+		once(role.RouterTask, "", `{"reason":"one fact","complexity":"simple"}`)
+		once(role.QuerierTask, "", `{"reason":"not yet searched","gap":"who","query":"head of department approval"}`)
+		once(role.CriticTask, "", `{"remarks":[{"statement":0,"flaw":"missing","advice":"say who"}],"grounded":"good","complete":"fair","relevant":"good","clear":"good"}`)
 		once(role.JudgeRole, `{"reason":"no","revise":["say who"],"verdict":"REVISE"}`, `{"reason":"yes","revise":[],"verdict":"ACCEPT"}`)
-		once(role.AnalystRole, "", `{"categories":[{"name":"Travel","statements":[{"text":"Travel to a customer is approved by the head of the department.","sources":[1]}]}],"answered":["who"],"open":["until when"]}`)
-		once(role.ReflectorRole, `{"justification":"no","coverage":0.4,"status":"INCOMPLETE"}`, `{"justification":"yes","coverage":1,"status":"COMPLETED"}`)
+		once(role.AnalystTask, "", `{"categories":[{"name":"Travel","statements":[{"text":"Travel to a customer is approved by the head of the department.","sources":[1]}]}],"answered":["who"],"open":["until when"]}`)
+		once(role.ReflectorTask, `{"justification":"no","coverage":0.4,"status":"INCOMPLETE"}`, `{"justification":"yes","coverage":1,"status":"COMPLETED"}`)
 		e := openModels(t, served(by))
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Who approves travel to a customer?", Strategy: tt.strategy})
 		if err != nil {
@@ -101,7 +101,7 @@ func TestRoundsWithModels(t *testing.T) {
 			t.Errorf("%s: %s: %q (%s), notes %q", tt.strategy, a.Status, a.Text, a.Justification, a.Notes)
 		}
 		for _, name := range tt.roles {
-			if by[name].calls() == 0 || !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Role == name && u.Model == "fake/"+name }) {
+			if by[name].calls() == 0 || !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Role == role.Of(name) && u.Model == "fake/"+role.Of(name) }) {
 				t.Errorf("%s: the %s was called %d times; the answer names %v", tt.strategy, name, by[name].calls(), a.Roles)
 			}
 		}

@@ -194,11 +194,42 @@ func (k knower) models() map[string]*scripted {
 // served returns the models as Models. Without a verifier among them, the local verifier is used.
 func served(by map[string]*scripted) Models {
 	m := Models{Roles: map[string]llm.Model{}, LocalVerifier: by[role.VerifierRole] == nil}
-	for name, model := range by {
+	for task, model := range by {
 		model.key = canary
-		m.Roles[name] = model
+		if task == role.Of(task) && m.Roles[task] == nil {
+			m.Roles[task] = model
+		}
+	}
+	for task := range by {
+		if name := role.Of(task); name != task {
+			m.Roles[name] = byTask(name, by)
+		}
 	}
 	return m
+}
+
+// schemaOf names the schemas of tasks that a role has besides its own.
+var schemaOf = map[string]string{
+	role.RouterTask: "route", role.QuerierTask: "next_query", role.ClarifierTask: "clarity", role.AnalystTask: "analysis", role.ReflectorTask: "reflection",
+	role.CriticTask: "critique", role.ScorerTask: "scores", role.RefinerTask: "quotes", role.RetrievalGraderTask: "retrieval_grades",
+	role.SupportGraderTask: "support_grades", role.AnswerGraderTask: "answer_grade", role.ExtractorTask: "extraction",
+}
+
+// byTask returns the model of a role that replies as the model of the task does, by the schema of
+// the request. An unknown task is unreachable, so that the local role does it.
+func byTask(name string, by map[string]*scripted) *scripted {
+	return &scripted{name: "fake/" + name, key: canary, reply: func(ctx context.Context, _ int, req llm.Request) (llm.Response, error) {
+		model := by[name]
+		for task, schema := range schemaOf {
+			if req.Schema != nil && req.Schema.Name == schema {
+				model = by[task]
+			}
+		}
+		if model == nil {
+			return llm.Response{}, &llm.Error{Model: "fake/" + name, Kind: llm.Unreachable, Message: "not scripted", Usage: assay.Usage{Calls: 1}}
+		}
+		return model.Generate(ctx, req, nil)
+	}}
 }
 
 // openModels opens a data directory with the handbook and with models for roles.

@@ -33,19 +33,24 @@ func TestSmallGenerator(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		question string
-		small    *scripted
-		wrote    []string // models that wrote, once per call
-		answered bool
+
+		complexity role.Complexity
+		small      *scripted
+		wrote      []string // models that wrote, once per call
+		answered   bool
 	}{
-		{"a simple question", someQuestion, texts("fake/small", handbook.write), []string{"fake/small"}, true},
-		{"what does not hold", someQuestion, liar("fake/small"), []string{"fake/small", "fake/generator"}, true},
-		{"what is open", someQuestion, unsure, []string{"fake/small", "fake/generator"}, true},
-		{"a provider that fails", someQuestion, failing("fake/small", llm.Unreachable, "connection refused"), []string{"fake/small", "fake/generator"}, true},
-		{"two parts", "Who approves travel to a customer, and which password does the wifi have?", texts("fake/small", handbook.write), []string{"fake/generator"}, false},
-		{"a list", "Who are all the people that approve, list each who approves travel?", texts("fake/small", handbook.write), []string{"fake/generator"}, true},
+		{"a simple question", someQuestion, role.Simple, texts("fake/small", handbook.write), []string{"fake/small"}, true},
+		{"what does not hold", someQuestion, role.Simple, liar("fake/small"), []string{"fake/small", "fake/generator"}, true},
+		{"what is open", someQuestion, role.Simple, unsure, []string{"fake/small", "fake/generator"}, true},
+		{"a provider that fails", someQuestion, role.Simple, failing("fake/small", llm.Unreachable, "connection refused"), []string{"fake/small", "fake/generator"}, true},
+		{"two parts", "Who approves travel to a customer, and which password does the wifi have?", role.Complex, texts("fake/small", handbook.write), []string{"fake/generator"}, false},
+		{"a list", "Who are all the people that approve, list each who approves travel?", role.Moderate, texts("fake/small", handbook.write), []string{"fake/generator"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			by := handbook.models()
+			by[role.RouterTask] = texts("fake/router", func(llm.Request) string {
+				return jsonOf(map[string]any{"reason": "", "complexity": tt.complexity})
+			})
 			m := served(by)
 			m.Small = tt.small
 			delete(m.Roles, role.VerifierRole) // otherwise a model would accept everything

@@ -55,7 +55,7 @@ func TestToolStrategies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ev.Kind == StepEnded && (ev.Step.Kind == assay.StepTool || ev.Step.Kind == assay.StepRole) && !strings.HasPrefix(ev.Step.Summary, role.AnswerGraderRole) {
+			if ev.Kind == StepEnded && (ev.Step.Kind == assay.StepTool || ev.Step.Kind == assay.StepRole) && !strings.HasPrefix(ev.Step.Summary, role.AnswerGraderTask) {
 				steps = append(steps, ev.Step.Summary)
 			}
 			if ev.Kind == RunEnded {
@@ -83,6 +83,7 @@ func TestModelCallsTools(t *testing.T) {
 			[]llm.ToolCall{callOn(tool.Search, `{"query":"approval of travel"}`), callOn("send_email", `{"to":"x@example.com"}`)},
 			[]llm.ToolCall{callOn(tool.GetDocument, `{"id":"d1"}`), callOn(tool.Extract, `{"chunks":[1],"entity_type":"any"}`)},
 		)
+		by[role.ExtractorTask] = texts("fake/extractor", func(llm.Request) string { return `{"entities":[],"facts":[]}` })
 		e := openModels(t, served(by))
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: name})
 		if err != nil {
@@ -91,7 +92,7 @@ func TestModelCallsTools(t *testing.T) {
 		if a.Status != assay.Answered || !strings.Contains(a.Text, "approved by the head of the department") || strings.Contains(a.Text, "42") || len(a.Notes) > 0 {
 			t.Errorf("%s: %s: %q, notes %q", name, a.Status, a.Text, a.Notes)
 		}
-		calls := map[string]int{"react": 9, "agent": 6}[name] // react's plan and two critiques more
+		calls := map[string]int{"react": 10, "agent": 7}[name] // react's plan and two critiques more
 		if !slices.Contains(who(a), "actor fake/actor") || a.Usage.Calls != calls {
 			t.Errorf("%s: %q did it, with %+v", name, who(a), a.Usage)
 		}

@@ -50,7 +50,7 @@ func jobOf(path string) string {
 func roleOf(kind assay.StepKind, at string) string {
 	switch kind {
 	case assay.StepRole:
-		return path.Base(at)
+		return role.Of(path.Base(at))
 	case assay.StepPlan:
 		return role.PlannerRole
 	case assay.StepGrade:
@@ -88,6 +88,9 @@ func (w *watching) ended(ev run.Event) {
 	if name == "" {
 		return
 	}
+	if path.Base(ev.Path) == role.AnswerGraderTask && len(w.calls[ev.Path]) == 0 {
+		return // every answer is graded locally
+	}
 	quoted := strategy.Quoted(ev.Path) // quotations are always local
 	if !quoted && !slices.Contains(w.served[name], ev.Model) {
 		w.served[name] = append(w.served[name], ev.Model)
@@ -116,6 +119,13 @@ func stoodIn(job run.Event, calls []run.Event) bool {
 type modelCall struct {
 	Role   string `json:"role"`
 	Prompt string `json:"prompt"`
+}
+
+// template returns the name of the call's prompt template. It is empty for a verifier that is a
+// service.
+func (c modelCall) template() string {
+	template, _, _ := strings.Cut(c.Prompt, "@")
+	return template
 }
 
 func callOf(input json.RawMessage) modelCall {
@@ -181,8 +191,7 @@ func checkInterrupted(records []assay.Record, models Models) error {
 		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model && !bySmall {
 			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
 		}
-		template, _, _ := strings.Cut(call.Prompt, "@") // the role's name, except for an actor that is an agent
-		if today := models.prompted(name, template); today != call.Prompt {
+		if today := models.prompted(name, call.template()); today != call.Prompt {
 			return fmt.Errorf("it was interrupted while the %s was asked with the prompt %s, which is %s now; ask again: %w", name, call.Prompt, today, assay.ErrInvalid)
 		}
 	}

@@ -8,12 +8,10 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// ActorRole is the name of the role that decides which tools to call.
-const ActorRole = "actor"
-
 // An Actor looks a question up with the read-only tools: it makes a plan, acts turn by turn, and
 // judges after each turn that searched or read whether it has enough. Its words are never shown or
-// cited; the results of its calls are evidence for other roles.
+// cited; the results of its calls are evidence for other roles. It also does the work of the tools
+// that read results.
 type Actor interface {
 	// Plan lists the sub-goals of a question before the first turn. The cautious output is the
 	// question as the only one.
@@ -26,6 +24,10 @@ type Actor interface {
 	// Critique judges the results so far. The cautious output is not sufficient and changes nothing
 	// in the plan.
 	Critique(ctx context.Context, c Caller, in ActInput) (SelfCritique, error)
+
+	Extractor
+	Summariser
+	Comparer
 }
 
 // A Goal is an item of an actor's plan.

@@ -10,9 +10,6 @@ import (
 	"github.com/assay-rag/assay/internal/layout"
 )
 
-// AnswerGraderRole is the name of the role that grades the relevance of an answer.
-const AnswerGraderRole = "answer_grader"
-
 // An AnswerGrader grades how far an answer responds to its question. It ignores the evidence:
 // a true and cited statement may be off topic. Its cautious output is a failure, whose
 // relevance is ignored. An answer whose relevance is unknown counts as not judged.

@@ -93,9 +93,21 @@ type DraftInput struct {
 	Critique *Critique `json:"critique,omitempty"`
 }
 
-// A Judge decides whether a draft may be shown. Its cautious output is REVISE.
+// A Judge judges hits, drafts and answers. Each of its tasks has its own scale.
 type Judge interface {
-	Judge(ctx context.Context, c Caller, in DraftInput) (Judgement, error)
+	DraftJudge
+	Critic
+	SupportGrader
+	RetrievalGrader
+	AnswerGrader
+	Scorer
+	Analyst
+	Reflector
+}
+
+// A DraftJudge decides whether a draft may be shown. Its cautious output is REVISE.
+type DraftJudge interface {
+	JudgeDraft(ctx context.Context, c Caller, in DraftInput) (Judgement, error)
 }
 
 // A Judgement is a judge's decision on a draft.

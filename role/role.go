@@ -24,28 +24,62 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// The names of the roles in configuration, prompts and answers.
+// The roles, as configuration and answers name them.
 const (
-	PlannerRole    = "planner"
-	RewriterRole   = "rewriter"
-	RouterRole     = "router"
-	GraderRole     = "grader"
-	QuerierRole    = "querier" // the next-best sub-query
-	AnalystRole    = "analyst"
-	ReflectorRole  = "reflector"
-	JudgeRole      = "judge"
-	CriticRole     = "critic"
-	GeneratorRole  = "generator"
-	VerifierRole   = "verifier"
-	ExtractorRole  = "extractor"
-	SummariserRole = "summariser"
-	ComparerRole   = "comparer"
-
-	ClarifierRole       = "clarifier"
-	ScorerRole          = "scorer" // of hits
-	RetrievalGraderRole = "retrieval_grader"
-	SupportGraderRole   = "support_grader"
+	PlannerRole   = "planner"
+	RewriterRole  = "rewriter"
+	GraderRole    = "grader"
+	GeneratorRole = "generator"
+	VerifierRole  = "verifier"
+	JudgeRole     = "judge"
+	ActorRole     = "actor"
 )
+
+// Names lists the roles.
+func Names() []string {
+	return []string{PlannerRole, RewriterRole, GraderRole, GeneratorRole, VerifierRole, JudgeRole, ActorRole}
+}
+
+// The tasks of roles besides the one that has the role's own name. A task has its own step,
+// prompt and output.
+const (
+	RouterTask  = "router"  // of the planner
+	ReviserTask = "reviser" // of the planner
+
+	QuerierTask   = "querier"   // of the rewriter: the next-best sub-query
+	ClarifierTask = "clarifier" // of the rewriter
+
+	ActorPlanTask     = "actor_plan"     // of the actor, like the tasks below
+	ActorCritiqueTask = "actor_critique" //
+	AgentTask         = "agent"          // an actor with the style AllInOne
+	ExtractorTask     = "extractor"      // what a tool makes of results, like the next two
+	SummariserTask    = "summariser"     //
+	ComparerTask      = "comparer"       //
+
+	AnalystTask         = "analyst"          // of the judge, like the tasks below
+	ReflectorTask       = "reflector"        //
+	CriticTask          = "critic"           //
+	ScorerTask          = "scorer"           // of hits
+	RefinerTask         = "refiner"          // of hits
+	RetrievalGraderTask = "retrieval_grader" //
+	SupportGraderTask   = "support_grader"   //
+	AnswerGraderTask    = "answer_grader"    //
+)
+
+// Of returns the role that does a task. The task with a role's own name is that role's.
+func Of(task string) string {
+	switch task {
+	case RouterTask, ReviserTask:
+		return PlannerRole
+	case QuerierTask, ClarifierTask:
+		return RewriterRole
+	case ActorPlanTask, ActorCritiqueTask, AgentTask, ExtractorTask, SummariserTask, ComparerTask:
+		return ActorRole
+	case AnalystTask, ReflectorTask, CriticTask, ScorerTask, RefinerTask, RetrievalGraderTask, SupportGraderTask, AnswerGraderTask:
+		return JudgeRole
+	}
+	return task
+}
 
 // A Caller makes a role's calls, each as a step of the run. It serves one job and is not safe for
 // concurrent use.
@@ -66,14 +100,16 @@ type Call struct {
 	Request llm.Request `json:"request"` // the caller sets Attempts
 }
 
-// A Planner splits a question into sub-questions to search for, and revises the plan of a chain
-// while it is carried out.
+// A Planner splits a question into sub-questions to search for, revises the plan of a chain while
+// it is carried out, and estimates the work for a question.
 type Planner interface {
 	Plan(ctx context.Context, c Caller, question string) (Plan, error)
 
 	// Revise decides whether the remaining sub-questions of a plan still fit what the earlier
 	// ones found. Its cautious output is Keep.
 	Revise(ctx context.Context, c Caller, in RevisionInput) (Revision, error)
+
+	Router
 }
 
 // RevisionInput is a plan that is partly carried out.
@@ -134,6 +170,12 @@ type Outcome struct {
 	// StoodIn is set if the provider failed and the local role did the job.
 	StoodIn bool `json:"stood_in,omitempty"`
 }
+
+// Reported returns o. All outputs of roles promote it.
+func (o *Outcome) Reported() *Outcome { return o }
+
+// OutcomeOf returns the Outcome of an output, given a pointer to it. It panics for other types.
+func OutcomeOf(output any) *Outcome { return output.(interface{ Reported() *Outcome }).Reported() }
 
 // A PlanShape is how a plan's sub-questions make up its question.
 type PlanShape string

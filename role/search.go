@@ -7,9 +7,12 @@ import (
 )
 
 // A Rewriter rewrites a question as search queries, which are never shown or cited. Its
-// cautious output has no queries.
+// cautious output has no queries. It also chooses the next query and decides whether a
+// question is ambiguous.
 type Rewriter interface {
 	Rewrite(ctx context.Context, c Caller, in RewriteInput) (Rewriting, error)
+	Querier
+	Clarifier
 }
 
 // RewriteInput is a question and the technique to rewrite it with.

@@ -133,7 +133,7 @@ func TestActorsBranches(t *testing.T) {
 		}
 		again := test.actor
 		e := env(withApples(rivers, second), lengthOf, localRoles())
-		e.Roles.Actor = &again
+		e.Roles.Actor = actsBy{by: &again}
 		b := ask(t, strategy.Agent, e, assay.Budget{})
 		if b.Stop != test.agentStop || b.Status != test.status || len(again.acted) != test.agented || len(again.judged)+again.planned != 0 {
 			t.Errorf("agent, %s: %s (%s) after %d plans, %d turns and %d critiques", test.name, b.Status, b.Stop, again.planned, len(again.acted), len(again.judged))
@@ -364,7 +364,7 @@ func TestActorsErrorState(t *testing.T) {
 	}
 	e := env(newLibrary(rivers, second), lengthOf, localRoles())
 	e.Settings.React.Invalid = 1
-	e.Roles.Actor = &scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{bad[:1]}}
+	e.Roles.Actor = actsBy{by: &scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{bad[:1]}}}
 	if got, err := strategy.React(t.Context(), r.Scope(), e); err != nil || got.Stop != assay.StopMalformed {
 		t.Errorf("with a limit of one: %s, %v", got.Stop, err)
 	}

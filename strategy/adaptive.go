@@ -80,6 +80,10 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	query, outer := e.Question, s
 	loop := e
 	loop.inLoop = true
+	complete := e
+	if e.byModel(role.JudgeRole) { // it says what the answer lacks
+		complete.Roles.Relevance = role.LowerOf(e.Roles.Judge, e.Roles.Relevance)
+	}
 	for round := range e.Settings.Adaptive.Rounds {
 		s := s.Sub("round", round)
 		if round > 0 {
@@ -108,7 +112,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 		}
 		answer, _, err := loop.finish(ctx, s.Sub("finish", 0), name, found)
 		if err == nil {
-			err = e.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
+			err = complete.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
 		}
 		if err != nil {
 			return Result{}, err
@@ -139,9 +143,8 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 // route asks the router how complex the question is. If the router fails, the route is Moderate.
 func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, error) {
 	return hand(ctx, s, e, job[string, role.Route]{
-		role:     role.RouterRole,
-		do:       e.Roles.Router.Route,
-		outcome:  func(r *role.Route) *role.Outcome { return &r.Outcome },
+		task:     role.RouterTask,
+		do:       e.Roles.Planner.Route,
 		cautious: role.Route{Complexity: role.Moderate, Reason: "the router failed"},
 	}, e.Question, said)
 }

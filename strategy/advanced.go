@@ -119,9 +119,8 @@ const (
 // rewriter fails, there are no rewritings.
 func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, said *notes) ([]string, error) {
 	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
-		role:    role.RewriterRole,
-		do:      e.Roles.Rewriter.Rewrite,
-		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
+		task: role.RewriterRole,
+		do:   e.Roles.Rewriter.Rewrite,
 	}, in, said)
 	if err != nil {
 		return nil, err

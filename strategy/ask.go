@@ -92,7 +92,7 @@ func (e Env) conversed() sources {
 // conversation. If it cannot be rewritten, the question is left unchanged.
 func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 	var said notes
-	if len(e.History) == 0 || e.Roles.Rewriter == nil {
+	if len(e.History) == 0 {
 		return e, said, nil
 	}
 	if e.EarlierTurns > 0 {
@@ -100,9 +100,8 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 	}
 	in := role.RewriteInput{Question: e.Question, Technique: role.Resolve, History: e.History}
 	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
-		role:    role.RewriterRole,
-		do:      e.Roles.Rewriter.Rewrite,
-		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
+		task: role.RewriterRole,
+		do:   e.Roles.Rewriter.Rewrite,
 	}, in, &said)
 	if err == nil && out.Failure == "" {
 		e.untold = untold{words: visible.Line(out.Open), means: out.Means}

@@ -30,7 +30,7 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 		return e.askWhich(strategy), true, nil
 	}
 	open, bare := surface.Dangling(e.Question)
-	if e.Roles.Clarifier == nil || open == "" || e.picked != "" {
+	if open == "" || e.picked != "" {
 		return Result{}, false, nil
 	}
 	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
@@ -101,9 +101,8 @@ func topics(hits []assay.Hit) []sense.Sense {
 // question is not. Readings that were not offered are ignored.
 func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, said *notes) (role.Clarity, error) {
 	c, err := hand(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
-		role:     role.ClarifierRole,
-		do:       e.Roles.Clarifier.Clarify,
-		outcome:  func(c *role.Clarity) *role.Outcome { return &c.Outcome },
+		task:     role.ClarifierTask,
+		do:       e.Roles.Rewriter.Clarify,
 		cautious: role.Clarity{Readings: []int{}},
 	}, in, said)
 	var known []int
@@ -198,7 +197,7 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 // If there are more, or the answers do not cover the question, it asks back. It takes no step if
 // there are no such documents.
 func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
-	if e.Roles.Clarifier == nil || e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
+	if e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
 		return answer, nil
 	}
 	found := e.first.results

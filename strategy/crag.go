@@ -139,15 +139,14 @@ func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []as
 	}
 	whole := role.WholeHits(hits)
 	out, err := hand(ctx, s.Sub("refine", 0), e, job[scoreInput, role.Refinement]{
-		role: role.ScorerRole,
+		task: role.RefinerTask,
 		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.Refinement, error) {
-			out, err := e.Roles.Scorer.Refine(ctx, c, in.Question, in.Hits)
+			out, err := e.Roles.Judge.Refine(ctx, c, in.Question, in.Hits)
 			if err == nil && !partsFit(out.Parts, in.Hits) {
-				out.Parts, out.Notes = whole, append(slices.Clone(out.Notes), "scorer: its parts are not of the passages, which are used whole")
+				out.Parts, out.Notes = whole, append(slices.Clone(out.Notes), "refiner: its parts are not of the passages, which are used whole")
 			}
 			return out, err
 		},
-		outcome:  func(r *role.Refinement) *role.Outcome { return &r.Outcome },
 		cautious: role.Refinement{Parts: whole},
 	}, scoreInput{question, hits}, said)
 	if err != nil {
@@ -202,12 +201,11 @@ func (e Env) score(ctx context.Context, s run.Scope, question string, hits []ass
 	}
 	cautious := slices.Repeat([]float64{role.CautiousScore}, len(hits))
 	out, err := hand(ctx, s, e, job[scoreInput, role.HitScores]{
-		role: role.ScorerRole,
+		task: role.ScorerTask,
 		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.HitScores, error) {
-			out, err := e.Roles.Scorer.Score(ctx, c, in.Question, in.Hits)
+			out, err := e.Roles.Judge.Score(ctx, c, in.Question, in.Hits)
 			return sound(out, len(in.Hits)), err
 		},
-		outcome:  func(s *role.HitScores) *role.Outcome { return &s.Outcome },
 		cautious: role.HitScores{Scores: cautious},
 	}, scoreInput{question, hits}, said)
 	if err == nil && len(out.Scores) != len(hits) {

@@ -195,7 +195,7 @@ func TestCRAGParts(t *testing.T) {
 				return verbatim(in)
 			})
 			a := ask(t, strategy.CRAG, env(newLibrary(text, text), vaultQuestion, roles), assay.Budget{})
-			told := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "scorer: ") })
+			told := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "refiner: ") })
 			if !told || a.Status != assay.Answered || !slices.Contains(used, text) {
 				t.Errorf("%s of %q, notes %q", a.Status, used, a.Notes)
 			}
@@ -317,7 +317,7 @@ func TestCRAGRefines(t *testing.T) {
 	long := filler + "The vault may hold a token for seven days. It does so by night. " + filler
 	roles := localRoles()
 	roles.Scorer = parts(func(hits []assay.Hit) (role.Refinement, error) {
-		return local.Scorer{}.Refine(context.Background(), nil, vaultQuestion, hits)
+		return local.Judge{}.Refine(context.Background(), nil, vaultQuestion, hits)
 	})
 	var read string
 	inner := roles.Generator

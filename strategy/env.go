@@ -151,30 +151,15 @@ type Content interface {
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
-// Roles do the jobs of a strategy. The first four are required, the others by the strategies
-// that use them.
+// Roles do the tasks of a strategy. All seven are required.
 type Roles struct {
 	Planner   role.Planner
+	Rewriter  role.Rewriter
 	Grader    role.Grader
 	Generator role.Generator
 	Verifier  role.Verifier
-
-	Rewriter        role.Rewriter
-	Router          role.Router
-	Querier         role.Querier
-	Scorer          role.Scorer
-	RetrievalGrader role.RetrievalGrader
-	SupportGrader   role.SupportGrader
-	Analyst         role.Analyst
-	Reflector       role.Reflector
-	Judge           role.Judge
-	Critic          role.Critic
-	AnswerGrader    role.AnswerGrader
-	Extractor       role.Extractor
-	Summariser      role.Summariser
-	Comparer        role.Comparer
-	Clarifier       role.Clarifier
-	Actor           role.Actor
+	Judge     role.Judge
+	Actor     role.Actor
 
 	// Reader reads the evidence for conflicts and for replacements of refused statements. It is
 	// required if ReaderModel names one, except in a replay.
@@ -189,6 +174,9 @@ type Roles struct {
 	// nil means Verifier.
 	Quoter        role.Generator
 	QuoteVerifier role.Verifier
+
+	// Relevance grades the whole answer at the end. Without it no answer is complete.
+	Relevance role.AnswerGrader
 
 	// Models names the model of each role. A role that is missing is local. It is only recorded and
 	// decides nothing.

@@ -68,7 +68,7 @@ func (f *finding) belowFloor(e Env) string {
 // askQuerier has the querier name the next search for hits that were not graded, since a grader
 // would have named it. It asks nothing if no further search can follow.
 func (f *finding) askQuerier(ctx context.Context, s run.Scope, e Env) error {
-	if e.Roles.Querier == nil || f.iterations >= e.Limits.Iterations {
+	if e.Roles.Rewriter == nil || f.iterations >= e.Limits.Iterations {
 		return nil
 	}
 	var history trail

@@ -9,7 +9,7 @@ import (
 
 // byModel reports whether a model filled a role when the run began. Its texts other than claims are
 // marked as a model's.
-func (e Env) byModel(name string) bool { return e.Began[name] != "" }
+func (e Env) byModel(task string) bool { return e.Began[role.Of(task)] != "" }
 
 // lacking returns the gaps named by a role for a question, as lines without links. A text that
 // repeats the question is not marked as a model's.

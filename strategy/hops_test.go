@@ -27,7 +27,7 @@ func films() *library {
 }
 
 // reading returns local roles whose grader reads these answers: to a question that contains a text.
-func reading(reads map[string][]string) strategy.Roles {
+func reading(reads map[string][]string) taskRoles {
 	roles := localRoles()
 	roles.Grader = covering{reads: reads}
 	return roles

@@ -8,14 +8,22 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A job describes a task for a role. It runs as a group of steps, one for each call of the role's
-// model. The job and its step have the role's name.
+// A job describes a task of a role. It runs as a group of steps, one for each call of the role's
+// model. The job and its step have the task's name.
 type job[In, Out any] struct {
-	role     string
+	task     string
 	share    float64 // of the run's remaining time; 0: searchShare
 	do       func(context.Context, role.Caller, In) (Out, error)
-	outcome  func(*Out) *role.Outcome
 	cautious Out
+}
+
+// modelOf returns the model of a task when the run began or was resumed, or "" for a local one. An
+// answer is graded by several graders; the calls of their models name these.
+func (e Env) modelOf(task string) string {
+	if task == role.AnswerGraderTask {
+		return ""
+	}
+	return e.Roles.Models[role.Of(task)]
 }
 
 // hand runs a role's job as one step of kind StepRole. If the role fails, the result is the
@@ -24,7 +32,7 @@ func hand[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], 
 	if j.share == 0 {
 		j.share = searchShare
 	}
-	step := run.Step{Name: j.role, Kind: assay.StepRole, Model: e.Roles.Models[j.role]}
+	step := run.Step{Name: j.task, Kind: assay.StepRole, Model: e.modelOf(j.task)}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in In) (Out, error) {
 		out, err := j.do(ctx, e.caller(s, j.share), in)
 		if role.Ends(ctx, err) {
@@ -33,12 +41,12 @@ func hand[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], 
 		}
 		if err != nil {
 			out = j.cautious
-			j.outcome(&out).Failure = err.Error()
+			role.OutcomeOf(&out).Failure = err.Error()
 		}
 		return out, nil
 	})
 	if err == nil {
-		said.outcome(j.role, *j.outcome(&out))
+		said.outcome(j.task, *role.OutcomeOf(&out))
 	}
 	return out, err
 }

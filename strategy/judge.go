@@ -153,9 +153,8 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 	}
 	said := &found[0].notes
 	now.critique, err = hand(ctx, s, e, job[role.DraftInput, role.Critique]{
-		role:     role.CriticRole,
-		do:       e.Roles.Critic.Criticise,
-		outcome:  func(c *role.Critique) *role.Outcome { return &c.Outcome },
+		task:     role.CriticTask,
+		do:       e.Roles.Judge.Criticise,
 		cautious: role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}},
 	}, in, said)
 	if err != nil {
@@ -163,9 +162,8 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 	}
 	in.Critique = &now.critique
 	judgement, err := hand(ctx, s, e, job[role.DraftInput, role.Judgement]{
-		role:     role.JudgeRole,
-		do:       e.Roles.Judge.Judge,
-		outcome:  func(j *role.Judgement) *role.Outcome { return &j.Outcome },
+		task:     role.JudgeRole,
+		do:       e.Roles.Judge.JudgeDraft,
 		cautious: role.Judgement{Verdict: role.Revise},
 	}, in, said)
 	if err != nil {

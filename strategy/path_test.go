@@ -198,18 +198,18 @@ func TestBudgetRefused(t *testing.T) {
 	refused := fmt.Errorf("a model call: %w", assay.ErrBudget)
 	tests := []struct {
 		name   string
-		change func(*strategy.Roles)
+		change func(*taskRoles)
 	}{
-		{"planner", func(r *strategy.Roles) {
+		{"planner", func(r *taskRoles) {
 			r.Planner = planner(func(string) (role.Plan, error) { return role.Plan{}, refused })
 		}},
-		{"grader", func(r *strategy.Roles) {
+		{"grader", func(r *taskRoles) {
 			r.Grader = grader(func(role.GradeInput) (role.Grade, error) { return role.Grade{}, refused })
 		}},
-		{"generator", func(r *strategy.Roles) {
+		{"generator", func(r *taskRoles) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, refused })
 		}},
-		{"verifier", func(r *strategy.Roles) {
+		{"verifier", func(r *taskRoles) {
 			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, refused }))
 		}},
 	}

@@ -154,18 +154,16 @@ func (r reach) Summarise(ctx context.Context, in role.Reading) (role.Summary, er
 
 func (e Env) summarise(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Summary, error) {
 	return hand(ctx, s, e, job[role.Reading, role.Summary]{
-		role:    role.SummariserRole,
-		do:      e.Roles.Summariser.Summarise,
-		outcome: func(out *role.Summary) *role.Outcome { return &out.Outcome },
+		task: role.SummariserTask,
+		do:   e.Roles.Actor.Summarise,
 	}, in, said)
 }
 
 // Compare implements tool.Reach.
 func (r reach) Compare(ctx context.Context, in role.Reading) (role.Contrast, error) {
 	return hand(ctx, r.s, r.env, job[role.Reading, role.Contrast]{
-		role:    role.ComparerRole,
-		do:      r.env.Roles.Comparer.Compare,
-		outcome: func(out *role.Contrast) *role.Outcome { return &out.Outcome },
+		task: role.ComparerTask,
+		do:   r.env.Roles.Actor.Compare,
 	}, r.about(in), new(notes))
 }
 
@@ -173,8 +171,7 @@ func (r reach) Compare(ctx context.Context, in role.Reading) (role.Contrast, err
 func (r reach) Extract(ctx context.Context, in role.ExtractInput) (role.Extraction, error) {
 	in.Reading = r.about(in.Reading)
 	return hand(ctx, r.s, r.env, job[role.ExtractInput, role.Extraction]{
-		role:    role.ExtractorRole,
-		do:      r.env.Roles.Extractor.Extract,
-		outcome: func(out *role.Extraction) *role.Outcome { return &out.Outcome },
+		task: role.ExtractorTask,
+		do:   r.env.Roles.Actor.Extract,
 	}, in, new(notes))
 }

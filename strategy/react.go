@@ -121,7 +121,7 @@ func (a *acting) outline(ctx context.Context, s run.Scope) error {
 	}
 	whole := []role.SubQuestion{{Text: a.env.Question}}
 	plan, err := hand(ctx, s, a.env, job[string, role.Plan]{
-		role: role.ActorRole,
+		task: role.ActorRole,
 		do: func(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
 			p, err := a.env.Roles.Actor.Plan(ctx, c, question)
 			if err != nil {
@@ -135,7 +135,6 @@ func (a *acting) outline(ctx context.Context, s run.Scope) error {
 			}
 			return p, nil
 		},
-		outcome:  func(p *role.Plan) *role.Outcome { return &p.Outcome },
 		cautious: role.Plan{Shape: role.Single, SubQuestions: whole},
 	}, a.env.Question, &a.found.notes)
 	if err != nil {
@@ -298,9 +297,8 @@ func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action
 	in := a.input(left)
 	in.Tools, in.Most = tool.Tools(), maxCalls
 	return hand(ctx, s, a.env, job[role.ActInput, role.Action]{
-		role:     role.ActorRole,
+		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Act,
-		outcome:  func(out *role.Action) *role.Outcome { return &out.Outcome },
 		cautious: role.Action{Done: true},
 	}, in, &a.found.notes)
 }
@@ -312,9 +310,8 @@ func (a *acting) criticise(ctx context.Context, s run.Scope, left int) (goes boo
 		return false, nil
 	}
 	out, err := hand(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
-		role:     role.ActorRole,
+		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Critique,
-		outcome:  func(out *role.SelfCritique) *role.Outcome { return &out.Outcome },
 		cautious: role.SelfCritique{Missing: []string{a.env.Question}, NextSearches: []string{}, Covered: []int{}},
 	}, a.input(left), &a.found.notes)
 	if err != nil {
@@ -441,11 +438,11 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	case out.Page != nil:
 		f.merge(obs.Hits)
 	case out.Summary != nil:
-		f.notes.outcome(role.SummariserRole, out.Summary.Outcome)
+		f.notes.outcome(role.SummariserTask, out.Summary.Outcome)
 	case out.Contrast != nil:
-		f.notes.outcome(role.ComparerRole, out.Contrast.Outcome)
+		f.notes.outcome(role.ComparerTask, out.Contrast.Outcome)
 	case out.Extraction != nil:
-		f.notes.outcome(role.ExtractorRole, out.Extraction.Outcome)
+		f.notes.outcome(role.ExtractorTask, out.Extraction.Outcome)
 	}
 	return obs
 }

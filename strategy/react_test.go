@@ -58,9 +58,9 @@ func script(told *[]role.ActInput, steps ...[]llm.ToolCall) actor {
 }
 
 // acted answers a question with React and an actor, and also returns the records of the run.
-func acted(t *testing.T, e strategy.Env, a role.Actor, budget assay.Budget) (assay.Answer, []assay.Record) {
+func acted(t *testing.T, e strategy.Env, a actOnly, budget assay.Budget) (assay.Answer, []assay.Record) {
 	t.Helper()
-	e.Roles.Actor = a
+	e.Roles.Actor = actsBy{by: a}
 	journal := &run.Memory{}
 	r, err := run.New(run.Config{Run: "r", Journal: journal, Budget: budget})
 	if err != nil {
@@ -410,7 +410,7 @@ func TestActorsRunOut(t *testing.T) {
 		now, n := time.Unix(0, 0), 0
 		e := env(withApples(rivers, second), lengthOf, localRoles())
 		e.Limits.Wall = time.Minute
-		e.Roles.Actor = spender(&llmtest.Scripted{})
+		e.Roles.Actor = actsBy{by: spender(&llmtest.Scripted{})}
 		clock := func() time.Time {
 			if n++; n == ends {
 				now = now.Add(50 * time.Second)
@@ -497,7 +497,7 @@ func TestLocalActorsCalls(t *testing.T) {
 		for _, f := range []strategy.Func{strategy.React, strategy.Agent} {
 			var told []role.ActInput
 			e := env(newLibrary(rivers, second, "The lake Gamma lies in Omega and"), question, localRoles())
-			e.Roles.Actor = actor(func(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
+			e.Roles.Actor = actsBy{by: actor(func(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
 				told = append(told, in)
 				a, err := local.Actor{}.Act(ctx, c, in)
 				for _, made := range a.Calls {
@@ -506,7 +506,7 @@ func TestLocalActorsCalls(t *testing.T) {
 					}
 				}
 				return a, err
-			})
+			})}
 			a := ask(t, f, e, assay.Budget{})
 			if len(told) > 6 || a.Stop == assay.StopCircular {
 				t.Errorf("%.60q: asked %d times, then %s", question, len(told), a.Stop)

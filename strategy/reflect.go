@@ -61,7 +61,7 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
 	answer.Review = r.review(env)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
-		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystRole)), "the reflector has not found that what is known covers the question")
+		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector has not found that what is known covers the question")
 	}
 	return answer, err
 }
@@ -87,7 +87,7 @@ func (r *reflection) review(env Env) *assay.Review {
 		coverage := r.last.Coverage
 		threshold := env.Settings.Reflect.Coverage
 		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, asked(env.Question).line(r.last.Justification)
-		out.ByModel = env.byModel(role.ReflectorRole) && !r.last.StoodIn
+		out.ByModel = env.byModel(role.ReflectorTask) && !r.last.StoodIn
 	}
 	for _, a := range r.trail {
 		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought, Sources: a.Sources})
@@ -270,9 +270,8 @@ func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
 // analyse asks the analyst. If the analyst fails, the analysis has no statements.
 func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Analysis, error) {
 	return hand(ctx, s, e, job[role.Reading, role.Analysis]{
-		role:     role.AnalystRole,
-		do:       e.Roles.Analyst.Analyse,
-		outcome:  func(a *role.Analysis) *role.Outcome { return &a.Outcome },
+		task:     role.AnalystTask,
+		do:       e.Roles.Judge.Analyse,
 		cautious: role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}},
 	}, in, said)
 }
@@ -280,9 +279,8 @@ func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *no
 // reflect asks the reflector. If the reflector fails, the status is incomplete.
 func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, said *notes) (role.Reflection, error) {
 	return hand(ctx, s, e, job[role.ReflectInput, role.Reflection]{
-		role:     role.ReflectorRole,
-		do:       e.Roles.Reflector.Reflect,
-		outcome:  func(r *role.Reflection) *role.Outcome { return &r.Outcome },
+		task:     role.ReflectorTask,
+		do:       e.Roles.Judge.Reflect,
 		cautious: role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold},
 	}, in, said)
 }

@@ -20,7 +20,7 @@ const leastResponding = 0.5
 // grade never improves a status. If the answer could not be judged, it is incomplete.
 func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
 	isNew := !r.judged && r.Cached == nil && r.AskBack == ""
-	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || !isNew {
+	if len(r.Claims) == 0 || !isNew {
 		return nil
 	}
 	r.judged = true
@@ -41,9 +41,8 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 		in.Statements = append(in.Statements, st)
 	}
 	out, err := hand(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
-		role:    role.AnswerGraderRole,
-		do:      e.gradeAnswer,
-		outcome: func(g *role.AnswerGrade) *role.Outcome { return &g.Outcome },
+		task: role.AnswerGraderTask,
+		do:   e.gradeAnswer,
 	}, in, said)
 	if stop := stopOf(err); stop != "" {
 		said.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
@@ -66,7 +65,10 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 // gradeAnswer asks the answer grader. It reports a relevance that is not a probability as a
 // failure.
 func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
-	g, err := e.Roles.AnswerGrader.GradeAnswer(ctx, c, in)
+	if e.Roles.Relevance == nil {
+		return role.AnswerGrade{Outcome: role.Outcome{Failure: "there is no grader of answers"}}, nil
+	}
+	g, err := e.Roles.Relevance.GradeAnswer(ctx, c, in)
 	if p := g.Relevance; err == nil && p != nil && !(*p >= 0 && *p <= 1) {
 		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is no probability", *p), Notes: g.Notes}}
 	}

@@ -71,12 +71,12 @@ func TestVerificationThresholds(t *testing.T) {
 		{"relevance out of range", score(0.9), grade(7, false), set(0, 0), assay.Incomplete, assay.ReasonUnjudged, false, "could not be judged"},
 		{"relevance below the range", score(0.9), grade(-math.MaxFloat64, false), set(0, 0), assay.Incomplete, assay.ReasonUnjudged, false, "could not be judged"},
 		{"relevance is no number", score(0.9), grade(math.NaN(), false), set(0, 0), assay.Incomplete, assay.ReasonUnjudged, false, "could not be judged"},
-		{"no role judges it", score(0.9), nil, set(0, 0), assay.Answered, assay.ReasonSupported, false, "sufficient"},
+		{"no role judges it", score(0.9), nil, set(0, 0), assay.Incomplete, assay.ReasonUnjudged, false, "could not be judged"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := proven(t, role.Draft{Statements: []role.Statement{stating(says, 1)}}, role.ByClaim(tt.verifier), says)
-			e.Roles.AnswerGrader, e.Settings.Verify = tt.grader, tt.settings
+			e.Roles.Relevance, e.Settings.Verify = tt.grader, tt.settings
 			a := askWith(t, e, "static")
 			check(t, e, a)
 			if a.Status != tt.want || a.Reason != tt.reason || (a.Relevance != nil) != tt.judged || !strings.Contains(a.Justification, tt.says) {

@@ -97,7 +97,7 @@ func TestDropped(t *testing.T) {
 			}
 			return assay.Unsupported
 		}, d, opens)
-		e.Roles.AnswerGrader = answerGrader(func(role.AnswerInput) (role.AnswerGrade, error) {
+		e.Roles.Relevance = answerGrader(func(role.AnswerInput) (role.AnswerGrade, error) {
 			return role.AnswerGrade{Relevance: &relevance}, nil
 		})
 		r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})

@@ -23,9 +23,8 @@ func (t *trek) revise(ctx context.Context, s run.Scope) error {
 	}
 	said := &t.hops[0].finding.notes
 	out, err := hand(ctx, s, t.env, job[role.RevisionInput, role.Revision]{
-		role:     role.PlannerRole,
+		task:     role.PlannerRole,
 		do:       t.env.revision,
-		outcome:  func(r *role.Revision) *role.Outcome { return &r.Outcome },
 		cautious: role.Revision{Decision: role.Keep},
 	}, in, said)
 	if stop := stopOf(err); stop != "" {

@@ -36,7 +36,7 @@ func (f analyst) Analyse(_ context.Context, _ role.Caller, in role.Reading) (rol
 func (f reflector) Reflect(_ context.Context, _ role.Caller, in role.ReflectInput) (role.Reflection, error) {
 	return f(in)
 }
-func (f judge) Judge(_ context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
+func (f judge) JudgeDraft(_ context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
 	return f(in)
 }
 func (f critic) Criticise(_ context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {

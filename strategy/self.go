@@ -60,7 +60,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			if err != nil {
 				return Result{}, err
 			}
-			answer.Review = &assay.Review{RetrievalQuality: retrieval, GenerationQuality: notSupported, ByModel: env.byModel(role.SupportGraderRole)}
+			answer.Review = &assay.Review{RetrievalQuality: retrieval, GenerationQuality: notSupported, ByModel: env.byModel(role.SupportGraderTask)}
 			if !r.cutShort() {
 				answer.Review.GenerationQuality, weak, err = r.support(ctx, s, env)
 				if stop := stopOf(err); stop != "" {
@@ -198,15 +198,14 @@ func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 		return nil
 	}
 	out, err := hand(ctx, s, env, job[retrievalInput, role.RetrievalGrades]{
-		role: role.RetrievalGraderRole,
+		task: role.RetrievalGraderTask,
 		do: func(ctx context.Context, c role.Caller, in retrievalInput) (role.RetrievalGrades, error) {
-			out, err := env.Roles.RetrievalGrader.GradeRetrieval(ctx, c, in.Question, in.Hits)
+			out, err := env.Roles.Judge.GradeRetrieval(ctx, c, in.Question, in.Hits)
 			if err == nil && len(out.Grades) != len(in.Hits) {
 				err = fmt.Errorf("%d grades for %d hits", len(out.Grades), len(in.Hits))
 			}
 			return out, err
 		},
-		outcome: func(g *role.RetrievalGrades) *role.Outcome { return &g.Outcome },
 	}, in, &r.notes)
 	if err != nil {
 		return err
@@ -237,15 +236,14 @@ func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality stri
 		Draft:   draft,
 	}
 	out, err := hand(ctx, s, env, job[role.DraftInput, role.SupportGrades]{
-		role: role.SupportGraderRole,
+		task: role.SupportGraderTask,
 		do: func(ctx context.Context, c role.Caller, in role.DraftInput) (role.SupportGrades, error) {
-			out, err := env.Roles.SupportGrader.GradeSupport(ctx, c, in)
+			out, err := env.Roles.Judge.GradeSupport(ctx, c, in)
 			if err == nil && len(out.Grades) != len(in.Draft.Statements) {
 				err = fmt.Errorf("%d grades for %d statements", len(out.Grades), len(in.Draft.Statements))
 			}
 			return out, err
 		},
-		outcome: func(g *role.SupportGrades) *role.Outcome { return &g.Outcome },
 	}, in, &r.notes)
 	if err != nil {
 		return notSupported, nil, err

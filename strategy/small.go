@@ -23,7 +23,7 @@ type writer struct {
 // question has several parts or there is advice.
 func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (writer, error) {
 	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.writer()}
-	hasSmall := e.Began[SmallGenerator] != "" && e.Roles.Router != nil
+	hasSmall := e.Began[SmallGenerator] != ""
 	isFirstDraft := last.from == "" && len(in.Advice) == 0
 	if !hasSmall || !isFirstDraft || len(in.Parts) != 1 {
 		return large, nil

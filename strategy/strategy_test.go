@@ -143,6 +143,9 @@ func (f generator) Generate(_ context.Context, _ role.Caller, in role.GenerateIn
 	return f(in)
 }
 func (f planner) Plan(_ context.Context, _ role.Caller, q string) (role.Plan, error) { return f(q) }
+func (planner) Route(ctx context.Context, c role.Caller, q string) (role.Route, error) {
+	return local.Planner{}.Route(ctx, c, q)
+}
 func (f planner) Revise(context.Context, role.Caller, role.RevisionInput) (role.Revision, error) {
 	return role.Revision{Decision: role.Keep}, nil
 }
@@ -180,19 +183,119 @@ func answersIn(hits []assay.Hit, texts ...string) []role.Extract {
 	return answers
 }
 
-func localRoles() strategy.Roles {
-	return strategy.Roles{
-		Planner: local.Planner{}, Grader: covering{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
-		Scorer: local.Scorer{}, Actor: local.Actor{}, Summariser: local.Summariser{}, Comparer: local.Comparer{}, Extractor: local.Extractor{},
-		Rewriter: local.Rewriter{}, RetrievalGrader: local.RetrievalGrader{}, SupportGrader: local.SupportGrader{},
-		Router: local.Router{}, Querier: local.Querier{}, Analyst: local.Analyst{}, Reflector: local.Reflector{}, Judge: local.Judge{}, Critic: local.Critic{},
+// taskRoles are the roles of a test, one field for each task.
+type taskRoles struct {
+	Planner planOnly
+	Router  role.Router
+
+	Rewriter  rewriteOnly
+	Querier   role.Querier
+	Clarifier role.Clarifier
+
+	Grader    role.Grader
+	Generator role.Generator
+	Verifier  role.Verifier
+
+	Judge           role.DraftJudge
+	Critic          role.Critic
+	SupportGrader   role.SupportGrader
+	RetrievalGrader role.RetrievalGrader
+	AnswerGrader    role.AnswerGrader
+	Scorer          role.Scorer
+	Analyst         role.Analyst
+	Reflector       role.Reflector
+
+	Actor role.Actor
+
+	Models map[string]string
+}
+
+type planOnly interface {
+	Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error)
+	Revise(ctx context.Context, c role.Caller, in role.RevisionInput) (role.Revision, error)
+}
+
+type rewriteOnly interface {
+	Rewrite(ctx context.Context, c role.Caller, in role.RewriteInput) (role.Rewriting, error)
+}
+
+func localRoles() taskRoles {
+	judge, rewriter := local.Judge{}, local.Rewriter{}
+	return taskRoles{
+		Planner: local.Planner{}, Router: local.Planner{}, Rewriter: rewriter, Querier: rewriter, Clarifier: lenient{},
+		Grader: covering{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
+		Judge: judge, Critic: judge, SupportGrader: judge, RetrievalGrader: judge, AnswerGrader: lenient{}, Scorer: judge, Analyst: judge, Reflector: judge,
+		Actor: local.Actor{},
 	}
 }
 
-func env(l *library, question string, roles strategy.Roles) strategy.Env {
+// roles returns the roles of a strategy.
+func (r taskRoles) roles() strategy.Roles {
+	return strategy.Roles{
+		Planner: struct {
+			planOnly
+			role.Router
+		}{r.Planner, r.Router},
+		Rewriter: struct {
+			rewriteOnly
+			role.Querier
+			role.Clarifier
+		}{r.Rewriter, r.Querier, r.Clarifier},
+		Grader: r.Grader, Generator: r.Generator, Verifier: r.Verifier,
+		Judge: struct {
+			role.DraftJudge
+			role.Critic
+			role.SupportGrader
+			role.RetrievalGrader
+			role.AnswerGrader
+			role.Scorer
+			role.Analyst
+			role.Reflector
+		}{r.Judge, r.Critic, r.SupportGrader, r.RetrievalGrader, r.AnswerGrader, r.Scorer, r.Analyst, r.Reflector},
+		Actor: r.Actor, Models: r.Models, Relevance: r.AnswerGrader,
+	}
+}
+
+// actsBy is an actor whose tools are those of the local one.
+type actsBy struct {
+	local.Actor
+	by actOnly
+}
+
+type actOnly interface {
+	Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error)
+	Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error)
+	Critique(ctx context.Context, c role.Caller, in role.ActInput) (role.SelfCritique, error)
+}
+
+func (a actsBy) Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
+	return a.by.Plan(ctx, c, question)
+}
+
+func (a actsBy) Critique(ctx context.Context, c role.Caller, in role.ActInput) (role.SelfCritique, error) {
+	return a.by.Critique(ctx, c, in)
+}
+
+func (a actsBy) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
+	return a.by.Act(ctx, c, in)
+}
+
+// lenient finds no question ambiguous and no answer off topic.
+type lenient struct{}
+
+func (lenient) Clarify(context.Context, role.Caller, role.ClarifyInput) (role.Clarity, error) {
+	return role.Clarity{}, nil
+}
+
+func (lenient) GradeAnswer(context.Context, role.Caller, role.AnswerInput) (role.AnswerGrade, error) {
+	relevance := 1.0
+	return role.AnswerGrade{Relevance: &relevance}, nil
+}
+
+func env(l *library, question string, roles taskRoles) strategy.Env {
 	return strategy.Env{
 		Request: strategy.Request{Question: question, Access: assay.Local().Access()},
-		Tools:   strategy.Tools{Retriever: l, Content: l, Roles: roles},
+		Tools:   strategy.Tools{Retriever: l, Content: l, Roles: roles.roles()},
 	}
 }
 
@@ -300,16 +403,16 @@ func TestHostileRoles(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		change func(*strategy.Roles)
+		change func(*taskRoles)
 		want   assay.Status
 	}{
-		{"planner fails", func(r *strategy.Roles) {
+		{"planner fails", func(r *taskRoles) {
 			r.Planner = planner(func(string) (role.Plan, error) { return role.Plan{}, broken })
 		}, assay.Answered},
-		{"planner plans nothing", func(r *strategy.Roles) {
+		{"planner plans nothing", func(r *taskRoles) {
 			r.Planner = planner(func(string) (role.Plan, error) { return role.Plan{}, nil })
 		}, assay.Answered},
-		{"planner plans a hundred parts in circles", func(r *strategy.Roles) {
+		{"planner plans a hundred parts in circles", func(r *taskRoles) {
 			r.Planner = planner(func(q string) (role.Plan, error) {
 				p := role.Plan{Shape: role.Conjunction}
 				for i := range 100 {
@@ -318,36 +421,36 @@ func TestHostileRoles(t *testing.T) {
 				return p, nil
 			})
 		}, assay.Incomplete},
-		{"grader fails", func(r *strategy.Roles) {
+		{"grader fails", func(r *taskRoles) {
 			r.Grader = grader(func(role.GradeInput) (role.Grade, error) { return role.Grade{}, broken })
 		}, assay.Incomplete},
-		{"grader invents chunks", func(r *strategy.Roles) {
+		{"grader invents chunks", func(r *taskRoles) {
 			r.Grader = grader(func(role.GradeInput) (role.Grade, error) {
 				return role.Grade{Verdict: assay.Sufficient, Relevant: []string{"invented"}}, nil
 			})
 		}, assay.NotFound},
-		{"grader never has enough", func(r *strategy.Roles) {
+		{"grader never has enough", func(r *taskRoles) {
 			n := 0
 			r.Grader = grader(func(role.GradeInput) (role.Grade, error) {
 				n++
 				return role.Grade{Verdict: assay.Insufficient, Query: fmt.Sprintf("open query %d", n)}, nil
 			})
 		}, assay.NotFound},
-		{"generator fails", func(r *strategy.Roles) {
+		{"generator fails", func(r *taskRoles) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, broken })
 		}, assay.Incomplete},
-		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Answered}, // repaired
-		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.Answered},
-		{"generator invents facts", func(r *strategy.Roles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.Incomplete},
-		{"generator mixes", func(r *strategy.Roles) {
+		{"generator invents numbers", func(r *taskRoles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Answered}, // repaired
+		{"generator cites nothing", func(r *taskRoles) { r.Generator = say("It first closes all open listeners.") }, assay.Answered},
+		{"generator invents facts", func(r *taskRoles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.Incomplete},
+		{"generator mixes", func(r *taskRoles) {
 			r.Generator = say("It first closes all open listeners. Then it opens the windows of Paris.", 1)
 		}, assay.Answered},
-		{"verifier fails", func(r *strategy.Roles) {
+		{"verifier fails", func(r *taskRoles) {
 			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) {
 				return ground.Judgement{Verdict: assay.Supported, Score: 1}, broken
 			}))
 		}, assay.Incomplete},
-		{"verifier cannot decide", func(r *strategy.Roles) {
+		{"verifier cannot decide", func(r *taskRoles) {
 			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, nil }))
 		}, assay.Incomplete},
 	}

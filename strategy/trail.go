@@ -103,15 +103,14 @@ func telling(question string, h assay.Hit) string {
 func (e Env) next(ctx context.Context, s run.Scope, question string, f *finding, t trail, gaps []string) (query string, stop assay.Stop, err error) {
 	in := role.QueryInput{Question: question, History: t, Gaps: gaps}
 	out, err := hand(ctx, s, e, job[role.QueryInput, role.NextQuery]{
-		role:     role.QuerierRole,
-		do:       e.Roles.Querier.Next,
-		outcome:  func(n *role.NextQuery) *role.Outcome { return &n.Outcome },
+		task:     role.QuerierTask,
+		do:       e.Roles.Rewriter.Next,
 		cautious: role.NextQuery{Reason: "the querier failed"},
 	}, in, &f.notes)
 	if err != nil {
 		return "", "", err
 	}
-	query = f.notes.bounded(role.QuerierRole, out.Query)
+	query = f.notes.bounded(role.QuerierTask, out.Query)
 	switch repeats := slices.ContainsFunc(t, func(a role.Asked) bool { return sameWords(a.Query, query) }); {
 	case query == "":
 		return "", assay.StopNoProgress, nil

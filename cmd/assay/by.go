@@ -15,12 +15,8 @@ type deed struct{ role, did string }
 
 // deeds lists the contributions of the roles, ordered by their interest to readers.
 var deeds = []deed{
-	{assay.ManagedRole, "written"}, {role.GeneratorRole, "written"}, {role.ClarifierRole, "clarified"}, {role.RouterRole, "routed"}, {role.PlannerRole, "planned"},
-	{role.RewriterRole, "reworded"}, {role.QuerierRole, "searched on"}, {role.ActorRole, "acted"}, {role.GraderRole, "graded"},
-	{role.RetrievalGraderRole, "graded by passage"}, {role.ScorerRole, "scored"}, {role.SupportGraderRole, "graded for support"},
-	{role.ExtractorRole, "extracted"}, {role.SummariserRole, "summarised"}, {role.ComparerRole, "compared"}, {role.AnalystRole, "analysed"},
-	{role.ReflectorRole, "reflected on"}, {role.CriticRole, "criticised"}, {role.JudgeRole, "judged"}, {role.VerifierRole, "verified"},
-	{role.AnswerGraderRole, "graded for relevance"},
+	{assay.ManagedRole, "written"}, {role.GeneratorRole, "written"}, {role.PlannerRole, "planned"}, {role.RewriterRole, "reworded"},
+	{role.ActorRole, "acted"}, {role.GraderRole, "graded"}, {role.JudgeRole, "judged"}, {role.VerifierRole, "verified"},
 }
 
 // byLine names the models that made an answer and their usage. It is empty if no model was called.
@@ -46,7 +42,7 @@ func byLine(a assay.Answer) string {
 	did := map[string][]string{} // contributions by model
 	for _, d := range deeds {
 		who := doer(a, d.role)
-		if who == "" || !asked || d.role == role.AnswerGraderRole && who == "locally" {
+		if who == "" || !asked || d.role == role.JudgeRole && who == "locally" {
 			continue
 		}
 		if d.role == role.GeneratorRole && doer(a, assay.ManagedRole) != "" {

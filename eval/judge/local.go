@@ -254,6 +254,10 @@ func count(bools []bool) int {
 // relevance scores how well an answer addresses its question. The headings of the cited passages
 // are part of the input.
 func relevance(ctx context.Context, in Input, j *Judgement) error {
+	if strings.TrimSpace(in.Answer) == "" && len(in.Claims) == 0 {
+		j.score(Relevance, 0, "it says nothing")
+		return nil
+	}
 	graded := role.AnswerInput{Question: in.Question}
 	for _, c := range in.Claims {
 		st := role.ShownStatement{Text: c.Text}
@@ -267,7 +271,7 @@ func relevance(ctx context.Context, in Input, j *Judgement) error {
 	if len(in.Claims) == 0 {
 		graded.Statements = []role.ShownStatement{{Text: in.Answer}}
 	}
-	grade, err := local.AnswerGrader{}.GradeAnswer(ctx, nil, graded)
+	grade, err := local.Judge{}.GradeAnswer(ctx, nil, graded)
 	switch {
 	case err != nil:
 		return err

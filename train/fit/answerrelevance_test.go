@@ -44,7 +44,7 @@ func TestMeasureRelevance(t *testing.T) {
 		t.Fatal(err)
 	}
 	scores := map[string][]float64{} // by set and kind
-	grader := local.AnswerGrader{Reader: reader}
+	grader := local.Judge{Reader: reader}
 	for _, c := range slices.Concat(writtenAnswers(t, reader), paraphrasedAnswers(t)) {
 		g, err := grader.GradeAnswer(t.Context(), nil, c.AnswerInput)
 		if err != nil || g.Relevance == nil {

@@ -282,7 +282,7 @@ func (a *acts) queries(ctx context.Context, c role.Caller, grade role.Grade) ([]
 		out = append(out, grade.Query)
 		a.tried = append(a.tried, grade.Query)
 	}
-	next, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(a.hits()), Gaps: grade.Missing})
+	next, err := Rewriter{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(a.hits()), Gaps: grade.Missing})
 	if err == nil && next.Gap != "" && a.leads(next.Query) {
 		out = append(out, next.Query)
 	}

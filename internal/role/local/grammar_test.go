@@ -78,7 +78,7 @@ func TestRoute(t *testing.T) {
 		"Which are all the ports of the server?": role.Moderate,
 		"Which is the largest file?":             role.Moderate,
 	} {
-		r, err := local.Router{}.Route(t.Context(), nil, question)
+		r, err := local.Planner{}.Route(t.Context(), nil, question)
 		if err != nil || r.Complexity != want || r.Reason == "" {
 			t.Errorf("%q is %s (%s), want %s; %v", question, r.Complexity, r.Reason, want, err)
 		}
@@ -98,7 +98,7 @@ func TestNext(t *testing.T) {
 		{"nothing new", role.QueryInput{Question: "Where does the river end?", History: []role.Asked{{Query: "river end"}}}, ""},
 	}
 	for _, tt := range tests {
-		got, err := local.Querier{}.Next(t.Context(), nil, tt.in)
+		got, err := local.Rewriter{}.Next(t.Context(), nil, tt.in)
 		if err != nil || !strings.EqualFold(got.Query, tt.want) || got.Reason == "" {
 			t.Errorf("%s: %+v, %v; want %q", tt.name, got, err, tt.want)
 		}

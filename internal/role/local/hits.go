@@ -6,15 +6,13 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
-// Scorer scores hits by the relevance that the reader gives them, else by their own.
-type Scorer struct{ Reader llm.Reader }
-
-// Score implements role.Scorer. It returns an error only when ctx has ended.
-func (s Scorer) Score(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
+// Score implements role.Scorer. It scores hits by the relevance that the reader gives them, else
+// by their own. It scores hits by the relevance that the reader gives them, else by their own.
+// It returns an error only when ctx has ended.
+func (s Judge) Score(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
 	readings, err := ReadHits(ctx, s.Reader, question, hits)
 	if ctx.Err() != nil {
 		return role.HitScores{}, ctx.Err()
@@ -39,7 +37,7 @@ const leastOfBest = 0.3
 // and the ones beside them, which they may refer to. Without a reader it keeps those with most
 // of the question's words. Code and tables stay whole. Refine returns an error only when ctx
 // has ended.
-func (s Scorer) Refine(ctx context.Context, _ role.Caller, text string, hits []assay.Hit) (role.Refinement, error) {
+func (s Judge) Refine(ctx context.Context, _ role.Caller, text string, hits []assay.Hit) (role.Refinement, error) {
 	readings, err := ReadHits(ctx, s.Reader, text, hits)
 	if ctx.Err() != nil {
 		return role.Refinement{}, ctx.Err()
@@ -97,10 +95,6 @@ func withNeighbours(sentences []sentence.Span, scores []float64) []role.Span {
 	return parts
 }
 
-// RetrievalGrader grades hits by the reader's probability that they answer the question or
-// are relevant to it, else by their own relevance.
-type RetrievalGrader struct{ Reader llm.Reader }
-
 // A hit is relevant if its probability is at least likely, and not relevant if it is less than
 // unlikely.
 const (
@@ -108,9 +102,11 @@ const (
 	unlikely = 0.1
 )
 
-// GradeRetrieval implements role.RetrievalGrader. It returns an error only when ctx has
-// ended.
-func (g RetrievalGrader) GradeRetrieval(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
+// GradeRetrieval implements role.RetrievalGrader. It grades hits by the reader's probability
+// that they answer the question or are relevant to it, else by their own relevance. It grades
+// hits by the reader's probability that they answer the question or are relevant to it, else by
+// their own relevance. It returns an error only when ctx has ended.
+func (g Judge) GradeRetrieval(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
 	readings, err := ReadHits(ctx, g.Reader, question, hits)
 	if ctx.Err() != nil {
 		return role.RetrievalGrades{}, ctx.Err()

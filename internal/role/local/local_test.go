@@ -246,7 +246,7 @@ func TestSection(t *testing.T) {
 			t.Errorf("%s: %q, want the section: %v", question, got, want)
 		}
 		under := []string{"Handbook", "Work", "Vacation"}
-		a, err := local.AnswerGrader{Reader: r}.GradeAnswer(t.Context(), nil, role.AnswerInput{Question: question, Quoted: true,
+		a, err := local.Judge{Reader: r}.GradeAnswer(t.Context(), nil, role.AnswerInput{Question: question, Quoted: true,
 			Statements: []role.ShownStatement{{Text: vacation.Text, Under: under, Quotes: []string{vacation.Text}}}})
 		if err != nil || a.Relevance == nil || (*a.Relevance >= 0.1) != want {
 			t.Errorf("%s: %+v, %v; want a relevant answer: %v", question, a, err, want)
@@ -510,20 +510,20 @@ func TestHeld(t *testing.T) {
 func TestHits(t *testing.T) {
 	hits := []assay.Hit{hit("a", "Port 80.", 0.05), hit("b", "Port maybe.", 0.9), hit("c", "Bananas.", math.NaN())}
 	r := finds(map[string]float64{"80": 0.8, "maybe": 0.3})
-	scores, err := local.Scorer{Reader: r}.Score(t.Context(), nil, "Which port?", hits)
+	scores, err := local.Judge{Reader: r}.Score(t.Context(), nil, "Which port?", hits)
 	if err != nil || !slices.Equal(scores.Scores, []float64{0.8, 0.3, 0}) {
 		t.Errorf("scores %v, %v", scores.Scores, err)
 	}
-	grades, err := local.RetrievalGrader{Reader: r}.GradeRetrieval(t.Context(), nil, "Which port?", hits)
+	grades, err := local.Judge{Reader: r}.GradeRetrieval(t.Context(), nil, "Which port?", hits)
 	if err != nil || !slices.Equal(grades.Grades, []role.Relevance{role.Relevant, role.PartlyRelevant, role.NotRelevant}) {
 		t.Errorf("grades %v, %v", grades.Grades, err)
 	}
 	for _, r := range []llm.Reader{nil, broken} {
-		scores, err := local.Scorer{Reader: r}.Score(t.Context(), nil, "Which port?", hits)
+		scores, err := local.Judge{Reader: r}.Score(t.Context(), nil, "Which port?", hits)
 		if err != nil || !slices.Equal(scores.Scores, []float64{0.05, 0.9, 0}) || (len(scores.Notes) > 0) != (r != nil) {
 			t.Errorf("unread: %+v, %v", scores, err)
 		}
-		grades, err := local.RetrievalGrader{Reader: r}.GradeRetrieval(t.Context(), nil, "Which port?", hits[:2])
+		grades, err := local.Judge{Reader: r}.GradeRetrieval(t.Context(), nil, "Which port?", hits[:2])
 		if err != nil || !slices.Equal(grades.Grades, []role.Relevance{role.NotRelevant, role.Relevant}) || (len(grades.Notes) > 0) != (r != nil) {
 			t.Errorf("unread: %+v, %v", grades, err)
 		}
@@ -544,7 +544,7 @@ func TestAnswerGrader(t *testing.T) {
 		{nil, answer("It opens port 80.", true), 1},
 		{nil, answer("Bananas are yellow.", false), 1.0 / 3}, // what it stands under counts
 	} {
-		g, err := local.AnswerGrader{Reader: tt.reader}.GradeAnswer(t.Context(), nil, tt.in)
+		g, err := local.Judge{Reader: tt.reader}.GradeAnswer(t.Context(), nil, tt.in)
 		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic {
 			t.Errorf("%q: %+v, %v; want %v", tt.in.Statements[0].Text, g, err, tt.relevance)
 		}
@@ -565,21 +565,21 @@ func TestAnswerGrader(t *testing.T) {
 			slices.SortFunc(spans, func(a, b llm.Extract) int { return int(math.Copysign(1, b.Score-a.Score)) })
 			return llm.Reading{Answerable: tt.waits, Relevance: tt.waits, Spans: spans}, nil
 		}}
-		g, err := local.AnswerGrader{Reader: r}.GradeAnswer(t.Context(), nil, in)
+		g, err := local.Judge{Reader: r}.GradeAnswer(t.Context(), nil, in)
 		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic {
 			t.Errorf("%s: %+v, %v; want %v", text, g, err, tt.relevance)
 		}
 	}
 	in = answer("Bananas are yellow.", false)
 	in.Statements[0].Under = nil
-	if g, err := (local.AnswerGrader{}).GradeAnswer(t.Context(), nil, in); err != nil || g.Relevance != nil || g.Failure != "" {
+	if g, err := (local.Judge{}).GradeAnswer(t.Context(), nil, in); err != nil || g.Relevance != nil || g.Failure != "" {
 		t.Errorf("other words without a reader: %+v, %v; want an unknown relevance", g, err)
 	}
 	in.Quoted = true
-	if g, err := (local.AnswerGrader{}).GradeAnswer(t.Context(), nil, in); err != nil || g.Relevance == nil || *g.Relevance != 0 {
+	if g, err := (local.Judge{}).GradeAnswer(t.Context(), nil, in); err != nil || g.Relevance == nil || *g.Relevance != 0 {
 		t.Errorf("a quotation without a reader: %+v, %v; want no relevance", g, err)
 	}
-	g, err := local.AnswerGrader{Reader: broken}.GradeAnswer(t.Context(), nil, answer("It opens port 80.", true))
+	g, err := local.Judge{Reader: broken}.GradeAnswer(t.Context(), nil, answer("It opens port 80.", true))
 	if err != nil || g.Failure == "" || g.Relevance != nil {
 		t.Errorf("a reader that fails: %+v, %v; want a failure", g, err)
 	}
@@ -620,24 +620,24 @@ func TestReview(t *testing.T) {
 		{nil, false, role.Poor, role.Poor, []role.Support{}},
 	} {
 		in := draftOf("Which port?", tt.statements...)
-		j, err := local.Judge{Reader: r, Verifier: v}.Judge(t.Context(), nil, in)
+		j, err := local.Judge{Reader: r, Verifier: v}.JudgeDraft(t.Context(), nil, in)
 		if err != nil || (j.Verdict == role.Accept) != tt.accept || tt.accept != (len(j.Revise) == 0) || j.Reason == "" {
 			t.Errorf("%q is judged %+v, %v", tt.statements, j, err)
 		}
-		k, err := local.Critic{Reader: r, Verifier: v}.Criticise(t.Context(), nil, in)
+		k, err := local.Judge{Reader: r, Verifier: v}.Criticise(t.Context(), nil, in)
 		if err != nil || k.Grounded != tt.grounded || k.Complete != tt.complete || tt.accept != (len(k.Remarks) == 0) {
 			t.Errorf("%q is criticised %+v, %v", tt.statements, k, err)
 		}
-		s, err := local.SupportGrader{Verifier: v}.GradeSupport(t.Context(), nil, in)
+		s, err := local.Judge{Verifier: v}.GradeSupport(t.Context(), nil, in)
 		if err != nil || !slices.Equal(s.Grades, tt.support) {
 			t.Errorf("%q is graded %+v, %v", tt.statements, s, err)
 		}
 		in.Critique = &role.Critique{Complete: role.Poor, Remarks: []role.Remark{{Advice: "more"}}}
-		if j, err := (local.Judge{Reader: r, Verifier: v}).Judge(t.Context(), nil, in); err != nil || j.Verdict != role.Revise || tt.accept && !slices.Equal(j.Revise, []string{"more"}) {
+		if j, err := (local.Judge{Reader: r, Verifier: v}).JudgeDraft(t.Context(), nil, in); err != nil || j.Verdict != role.Revise || tt.accept && !slices.Equal(j.Revise, []string{"more"}) {
 			t.Errorf("%q is judged %+v after a critic, %v", tt.statements, j, err)
 		}
 	}
-	verbatim, err := local.SupportGrader{}.GradeSupport(t.Context(), nil, draftOf("Which port?", "The port is 80.", "The port may be 80."))
+	verbatim, err := local.Judge{}.GradeSupport(t.Context(), nil, draftOf("Which port?", "The port is 80.", "The port may be 80."))
 	if err != nil || !slices.Equal(verbatim.Grades, []role.Support{role.FullySupported, role.PartlySupported}) {
 		t.Errorf("without a verifier %+v, %v", verbatim, err)
 	}
@@ -655,7 +655,7 @@ func TestReflect(t *testing.T) {
 		{[]string{"The port is maybe open."}, 0.3, role.CompletedStatus},
 		{nil, 0.1, role.IncompleteStatus},
 	} {
-		got, err := local.Reflector{Reader: r}.Reflect(t.Context(), nil, role.ReflectInput{Question: "Which port?", Known: tt.known, Threshold: tt.threshold})
+		got, err := local.Judge{Reader: r}.Reflect(t.Context(), nil, role.ReflectInput{Question: "Which port?", Known: tt.known, Threshold: tt.threshold})
 		if err != nil || got.Status != tt.status || got.Status == role.CompletedStatus && got.Coverage < got.Threshold {
 			t.Errorf("%q at %v: %+v, %v", tt.known, tt.threshold, got, err)
 		}
@@ -670,31 +670,31 @@ func TestSources(t *testing.T) {
 	r.OnEntail = func(p llm.ClaimPair) (llm.Entailment, error) {
 		return llm.Entailment{Contradicted: 0.9, Neutral: 0.1}, nil
 	}
-	summary, err := local.Summariser{Reader: r}.Summarise(t.Context(), nil, in)
+	summary, err := local.Actor{Reader: r}.Summarise(t.Context(), nil, in)
 	want := []role.Statement{{Text: "The port is 80.", Evidence: []int{1}}, {Text: "The port is 90.", Evidence: []int{2}}}
 	if diff := cmp.Diff(want, summary.Statements); diff != "" || err != nil {
 		t.Errorf("summary (-want +got):\n%s, %v", diff, err)
 	}
-	analysis, err := local.Analyst{Reader: r}.Analyse(t.Context(), nil, in)
+	analysis, err := local.Judge{Reader: r}.Analyse(t.Context(), nil, in)
 	if err != nil || len(analysis.Categories) != 2 || analysis.Categories[0].Name != "Ports" || !slices.Equal(analysis.Answered, []string{"Which port?"}) || len(analysis.Open) > 0 {
 		t.Errorf("analysis %+v, %v", analysis, err)
 	}
-	contrast, err := local.Comparer{Reader: r}.Compare(t.Context(), nil, in)
+	contrast, err := local.Actor{Reader: r}.Compare(t.Context(), nil, in)
 	if err != nil || len(contrast.Points) != 0 { // "port" alone is not what they share
 		t.Errorf("contrast %+v, %v", contrast, err)
 	}
 	a.Text, b.Text = "The default port is 80.", "The default port is 90."
-	contrast, err = local.Comparer{Reader: r}.Compare(t.Context(), nil, role.Reading{Question: "Which port?", Evidence: evidenceOf(a, b)})
+	contrast, err = local.Actor{Reader: r}.Compare(t.Context(), nil, role.Reading{Question: "Which port?", Evidence: evidenceOf(a, b)})
 	if err != nil || len(contrast.Points) != 1 || contrast.Points[0].Relation != role.Conflict || contrast.Points[0].Aspect != "default port" {
 		t.Errorf("contrast %+v, %v", contrast, err)
 	}
-	contrast, err = local.Comparer{}.Compare(t.Context(), nil, role.Reading{Question: "Which port is the default?", Evidence: evidenceOf(a, b)})
+	contrast, err = local.Actor{}.Compare(t.Context(), nil, role.Reading{Question: "Which port is the default?", Evidence: evidenceOf(a, b)})
 	if err != nil || len(contrast.Points) != 1 || contrast.Points[0].Relation != role.Differ {
 		t.Errorf("contrast by words %+v, %v", contrast, err)
 	}
 	in.Question = ""
 	gateway := role.ExtractInput{Reading: role.Reading{Evidence: evidenceOf(hit("a", "The gateway Heron takes 30 seconds. See os.Open.", 0.9), hit("b", "It is called Heron.", 0.9))}}
-	extraction, err := local.Extractor{}.Extract(t.Context(), nil, gateway)
+	extraction, err := local.Actor{}.Extract(t.Context(), nil, gateway)
 	if err != nil || len(extraction.Facts) != 2 {
 		t.Errorf("facts %+v, %v", extraction.Facts, err)
 	}
@@ -707,7 +707,7 @@ func TestSources(t *testing.T) {
 		role.Product: {"Heron", "os.Open"}, role.Identifier: {"os.Open"}, role.Amount: {"30 seconds"}, role.Date: {"30 seconds"},
 	} {
 		gateway.EntityType = entityType
-		extraction, err := local.Extractor{}.Extract(t.Context(), nil, gateway)
+		extraction, err := local.Actor{}.Extract(t.Context(), nil, gateway)
 		var names []string
 		for _, e := range extraction.Entities {
 			names = append(names, e.Name)
@@ -733,23 +733,23 @@ func TestEnded(t *testing.T) {
 			return err
 		},
 		"summariser": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Summariser{Reader: r}.Summarise(ctx, nil, in)
+			_, err := local.Actor{Reader: r}.Summarise(ctx, nil, in)
 			return err
 		},
 		"analyst": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Analyst{Reader: r}.Analyse(ctx, nil, in)
+			_, err := local.Judge{Reader: r}.Analyse(ctx, nil, in)
 			return err
 		},
 		"comparer": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Comparer{Reader: r}.Compare(ctx, nil, in)
+			_, err := local.Actor{Reader: r}.Compare(ctx, nil, in)
 			return err
 		},
 		"extractor": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Extractor{Reader: r}.Extract(ctx, nil, role.ExtractInput{Reading: in})
+			_, err := local.Actor{Reader: r}.Extract(ctx, nil, role.ExtractInput{Reading: in})
 			return err
 		},
 		"reflector": func(ctx context.Context, r llm.Reader, in role.Reading) error {
-			_, err := local.Reflector{Reader: r}.Reflect(ctx, nil, role.ReflectInput{Question: in.Question, Known: []string{"x"}})
+			_, err := local.Judge{Reader: r}.Reflect(ctx, nil, role.ReflectInput{Question: in.Question, Known: []string{"x"}})
 			return err
 		},
 		"planner": func(ctx context.Context, _ llm.Reader, in role.Reading) error {
@@ -782,7 +782,7 @@ func FuzzRefine(f *testing.F) {
 		if !utf8.ValidString(text) || !utf8.ValidString(question) {
 			return
 		}
-		out, err := local.Scorer{}.Refine(t.Context(), nil, question, []assay.Hit{hit("a", text, 0.5)})
+		out, err := local.Judge{}.Refine(t.Context(), nil, question, []assay.Hit{hit("a", text, 0.5)})
 		if err != nil || len(out.Parts) != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}
@@ -801,7 +801,7 @@ func TestRefine(t *testing.T) {
 	text := filler + "The port is 80. It is open. " + filler
 	hits := []assay.Hit{hit("a", text, 0.5), hit("b", filler, 0.5)}
 	for name, r := range map[string]llm.Reader{"reader": finds(map[string]float64{"80": 0.8}), "words": nil, "broken": broken} {
-		out, err := local.Scorer{Reader: r}.Refine(t.Context(), nil, "Which port?", hits)
+		out, err := local.Judge{Reader: r}.Refine(t.Context(), nil, "Which port?", hits)
 		if err != nil || (len(out.Notes) > 0) != (name == "broken") {
 			t.Fatalf("%s: %+v, %v", name, out, err)
 		}

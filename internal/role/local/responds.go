@@ -11,13 +11,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// AnswerGrader grades an answer by the probability that one of its statements, or the words
-// that one cites, answers the question or a part of it. Without a reader the grade is the
-// share of the question's words that the statements hold; it is unknown for an answer in other
-// words that holds few of them, which may well respond. A statement of the section whose
-// heading the question consists of always responds to it.
-type AnswerGrader struct{ Reader llm.Reader }
-
 const (
 	// leastShared is the share of the question's words from which the words of an answer that is
 	// not a quotation tell that it responds.
@@ -27,9 +20,13 @@ const (
 	maxStatements = 12
 )
 
-// GradeAnswer implements role.AnswerGrader. An answer that the reader cannot read is a
-// failure. GradeAnswer returns an error only if the run ends.
-func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
+// GradeAnswer implements role.AnswerGrader. It grades an answer by the probability that one of
+// its statements, or the words that one cites, answers the question or a part of it. Without a
+// reader the grade is the share of the question's words that the statements hold; it is unknown
+// for an answer in other words that holds few of them, which may well respond. A statement of
+// the section whose heading the question consists of always responds to it. An answer that the
+// reader cannot read is a failure. GradeAnswer returns an error only if the run ends.
+func (g Judge) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	out := role.AnswerGrade{Lacks: []string{}}
 	relevance, known := 0.0, true
 	if g.Reader != nil {
@@ -57,7 +54,7 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 
 // responds returns the probability that an answer responds to its question: the highest that
 // the reader gives for one of the excerpts of the answer.
-func (g AnswerGrader) responds(ctx context.Context, in role.AnswerInput) (float64, error) {
+func (g Judge) responds(ctx context.Context, in role.AnswerInput) (float64, error) {
 	statements := in.Statements[:min(len(in.Statements), maxStatements)]
 	excerpts := excerptsOf(statements)
 	best := 0.0
@@ -79,7 +76,7 @@ func (g AnswerGrader) responds(ctx context.Context, in role.AnswerInput) (float6
 // they stand: that their passage does, times their share of the answers in it, if they hold
 // the likeliest one. The passage responds with the geometric mean of the probabilities that
 // it answers and that it helps.
-func (g AnswerGrader) inPassages(ctx context.Context, question string, statements []role.ShownStatement) (float64, error) {
+func (g Judge) inPassages(ctx context.Context, question string, statements []role.ShownStatement) (float64, error) {
 	var excerpts []llm.Excerpt
 	quotes := map[llm.Excerpt][]string{}
 	for _, st := range statements {

@@ -26,13 +26,10 @@ func answered(ctx context.Context, reader llm.Reader, question, text string) (fl
 	return read(question, nil).coverage(stems("", text)), err
 }
 
-// SupportGrader grades each statement by the verifier's judgement of it.
-type SupportGrader struct {
-	Verifier ground.Verifier // nil: a statement is supported if a passage has it verbatim, else partly
-}
-
-// GradeSupport implements role.SupportGrader. It returns an error only when ctx has ended.
-func (g SupportGrader) GradeSupport(ctx context.Context, _ role.Caller, in role.DraftInput) (role.SupportGrades, error) {
+// GradeSupport implements role.SupportGrader. It grades each statement by the verifier's
+// judgement of it. It grades each statement by the verifier's judgement of it. It returns an
+// error only when ctx has ended.
+func (g Judge) GradeSupport(ctx context.Context, _ role.Caller, in role.DraftInput) (role.SupportGrades, error) {
 	out := role.SupportGrades{Grades: make([]role.Support, len(in.Draft.Statements))}
 	for i, st := range in.Draft.Statements {
 		j, err := judgement(ctx, g.Verifier, st, in.Evidence)
@@ -115,15 +112,16 @@ func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role
 // minAnswered is the share of the question that a draft must answer to be shown.
 const minAnswered = 0.5
 
-// Judge accepts a draft if the verifier supports each statement, the statements answer the
-// question, and the critique, if there is one, has no poor rating.
+// Judge judges hits, drafts and answers with the reader and the verifier.
 type Judge struct {
-	Reader   llm.Reader
-	Verifier ground.Verifier
+	Reader   llm.Reader      // nil: relevance and shared words decide
+	Verifier ground.Verifier // nil: a statement is supported if a passage has it verbatim, else partly
 }
 
-// Judge implements role.Judge. It returns an error only when ctx has ended.
-func (g Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
+// JudgeDraft implements role.DraftJudge. It accepts a draft if the verifier supports each
+// statement, the statements answer the question, and the critique, if there is one, has no poor
+// rating. It returns an error only when ctx has ended.
+func (g Judge) JudgeDraft(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
 	r, err := reviewed(ctx, g.Reader, g.Verifier, in)
 	if err != nil {
 		return role.Judgement{}, err
@@ -157,14 +155,9 @@ func (g Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (ro
 	return out, nil
 }
 
-// Critic rates a draft by the same review as Judge.
-type Critic struct {
-	Reader   llm.Reader
-	Verifier ground.Verifier
-}
-
-// Criticise implements role.Critic. It returns an error only when ctx has ended.
-func (k Critic) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {
+// Criticise implements role.Critic. It rates a draft by the same review as Judge. It rates a
+// draft by the same review as Judge. It returns an error only when ctx has ended.
+func (k Judge) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {
 	r, err := reviewed(ctx, k.Reader, k.Verifier, in)
 	if err != nil {
 		return role.Critique{}, err
@@ -199,12 +192,12 @@ func rated(is, wanted float64) role.Rating {
 	return role.Poor
 }
 
-// Reflector decides whether known statements together answer a question, by the reader's
-// probability, else by the share of the question's words that they hold.
-type Reflector struct{ Reader llm.Reader }
-
-// Reflect implements role.Reflector. It returns an error only when ctx has ended.
-func (r Reflector) Reflect(ctx context.Context, _ role.Caller, in role.ReflectInput) (role.Reflection, error) {
+// Reflect implements role.Reflector. It decides whether known statements together answer a
+// question, by the reader's probability, else by the share of the question's words that they
+// hold. It decides whether known statements together answer a question, by the reader's
+// probability, else by the share of the question's words that they hold. It returns an error
+// only when ctx has ended.
+func (r Judge) Reflect(ctx context.Context, _ role.Caller, in role.ReflectInput) (role.Reflection, error) {
 	out := role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold}
 	if !(out.Threshold > 0 && out.Threshold <= 1) {
 		out.Threshold = role.DefaultThreshold

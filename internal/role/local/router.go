@@ -8,18 +8,18 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Router estimates the work for a question. Questions that the planner splits are complex.
-// Questions for several things, very long and very short ones are moderate. Others are simple.
-type Router struct{}
-
 // manyWords is the least number of content words of a very long question.
 const manyWords = 14
 
 // several matches questions for more than one thing, or for one of many.
 var several = lazyregexp.New(`(?i)\b(?:all|each|every|list|several|both|most|least|same|\pL+est)\b`)
 
-// Route implements role.Router. It returns an error only when ctx has ended.
-func (Router) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {
+// Route implements role.Router. It estimates the work for a question. Questions that the planner
+// splits are complex. Questions for several things, very long and very short ones are moderate.
+// Others are simple. It estimates the work for a question. Questions that the planner splits are
+// complex. Questions for several things, very long and very short ones are moderate. Others are
+// simple. It returns an error only when ctx has ended.
+func (Planner) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {
 	plan, err := Planner{}.Plan(ctx, c, question)
 	if err != nil {
 		return role.Route{}, err

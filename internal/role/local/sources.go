@@ -70,12 +70,10 @@ func (p passages) openings() []spot {
 	return out
 }
 
-// Summariser quotes the sentences of the evidence that answer the question best; without a
-// question the first sentence of each piece.
-type Summariser struct{ Reader llm.Reader }
-
-// Summarise implements role.Summariser. It returns an error only when ctx has ended.
-func (s Summariser) Summarise(ctx context.Context, _ role.Caller, in role.Reading) (role.Summary, error) {
+// Summarise implements role.Summariser. It quotes the sentences of the evidence that answer the
+// question best; without a question the first sentence of each piece. It returns an error only
+// when ctx has ended.
+func (s Actor) Summarise(ctx context.Context, _ role.Caller, in role.Reading) (role.Summary, error) {
 	said, err := sayings(ctx, s.Reader, in.Question, in.Evidence)
 	return role.Summary{Statements: statementsOf(said)}, err
 }
@@ -88,13 +86,11 @@ func statementsOf(said []saying) []role.Statement {
 	return out
 }
 
-// Analyst sorts the sentences of the evidence that answer the question by the part of the
-// question that they answer, or by their section if the question has only one part. A part
-// without a likely answer is open.
-type Analyst struct{ Reader llm.Reader }
-
-// Analyse implements role.Analyst. It returns an error only when ctx has ended.
-func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
+// Analyse implements role.Analyst. It sorts the sentences of the evidence that answer the
+// question by the part of the question that they answer, or by their section if the question has
+// only one part. A part without a likely answer is open. It returns an error only when ctx has
+// ended.
+func (a Judge) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
 	plan, err := Planner{}.Plan(ctx, c, in.Question)
 	if err != nil {
 		return role.Analysis{}, err
@@ -148,16 +144,14 @@ func categorised(categories []role.Category, name string, st role.Statement) []r
 	return categories
 }
 
-// Comparer compares sentences of different documents that answer the question and share words.
-// They agree if the reader finds that each supports the other, and conflict if one contradicts
-// the other. Without a reader they differ, unless they are equal.
-type Comparer struct{ Reader llm.Reader }
-
 // maxPoints bounds a comparison.
 const maxPoints = 8
 
-// Compare implements role.Comparer. It returns an error only when ctx has ended.
-func (c Comparer) Compare(ctx context.Context, _ role.Caller, in role.Reading) (role.Contrast, error) {
+// Compare implements role.Comparer. It compares sentences of different documents that answer the
+// question and share words. They agree if the reader finds that each supports the other, and
+// conflict if one contradicts the other. Without a reader they differ, unless they are equal. It
+// returns an error only when ctx has ended.
+func (c Actor) Compare(ctx context.Context, _ role.Caller, in role.Reading) (role.Contrast, error) {
 	out := role.Contrast{Points: []role.Point{}}
 	said, err := sayings(ctx, c.Reader, in.Question, in.Evidence)
 	if err != nil {
@@ -203,7 +197,7 @@ func shared(one, other string) []string {
 }
 
 // relation returns the relation between two sentences.
-func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, error) {
+func (c Actor) relation(ctx context.Context, a, b saying) (role.Relation, error) {
 	if strings.EqualFold(a.Text, b.Text) {
 		return role.Agree, nil
 	}
@@ -225,11 +219,6 @@ func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, err
 	return role.Differ, nil
 }
 
-// Extractor lists names, identifiers, and numbers with the word after them, all by their form, as
-// far as an entity of the type can have that form. Its facts are the sentences that answer the
-// question, or the first sentence of each piece if there is no question.
-type Extractor struct{ Reader llm.Reader }
-
 // The bounds of an extraction.
 const (
 	maxEntities   = 60
@@ -239,8 +228,11 @@ const (
 // counted matches a number with a unit or the word that it counts.
 var counted = lazyregexp.New(`\b\d[\d.,]*(?: ?%|[ -]\pL{2,20}\b)`)
 
-// Extract implements role.Extractor. It returns an error only when ctx has ended.
-func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.ExtractInput) (role.Extraction, error) {
+// Extract implements role.Extractor. It lists names, identifiers, and numbers with the word
+// after them, all by their form, as far as an entity of the type can have that form. Its facts
+// are the sentences that answer the question, or the first sentence of each piece if there is no
+// question. It returns an error only when ctx has ended.
+func (e Actor) Extract(ctx context.Context, _ role.Caller, in role.ExtractInput) (role.Extraction, error) {
 	said, err := sayings(ctx, e.Reader, in.Question, in.Evidence)
 	if err != nil {
 		return role.Extraction{}, err

@@ -25,9 +25,6 @@ type Actor struct {
 	Local role.Actor
 }
 
-// agentPrompt is the template of an actor with the style role.AllInOne.
-const agentPrompt = "agent"
-
 // Limits of the parts of a reply that are kept, and of the parts that are shown again.
 const (
 	maxThought   = 600     // bytes
@@ -40,27 +37,24 @@ const (
 func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
 	name := role.ActorRole
 	if in.Style == role.AllInOne {
-		name = agentPrompt
-	}
-	behind := stander[role.Action]{
-		role:     role.ActorRole,
-		outcome:  func(out *role.Action) *role.Outcome { return &out.Outcome },
-		cautious: func(o role.Outcome) role.Action { return role.Action{Done: true, Plain: in.Plain, Outcome: o} },
-	}
-	if a.Local != nil {
-		behind.local = func() (role.Action, error) { return a.Local.Act(ctx, c, in) }
+		name = role.AgentTask
 	}
 	t := turn{config: a.Config, in: in, prompt: a.promptOf(name), window: llm.FactsOf(a.Model).Window, plain: in.Plain || len(in.Tools) == 0}
 	if t.window <= 0 {
 		t.window = unknownWindow
 	}
 	action, outcome, err := t.ask(ctx, c)
-	if out, ended, done := behind.instead(ctx, outcome, err); done {
-		out.Plain = t.plain
-		return out, ended
-	}
-	action.Plain, action.Outcome = t.plain, outcome
-	return action, nil
+	out, err := typed[role.Action, role.Action]{
+		job:      job[role.Action]{task: role.ActorRole},
+		local:    ifAny(a.Local != nil, func() (role.Action, error) { return a.Local.Act(ctx, c, in) }),
+		cautious: func(o role.Outcome) role.Action { return role.Action{Done: true, Outcome: o} },
+		finish: func(action role.Action, o role.Outcome) role.Action {
+			action.Outcome = o
+			return action
+		},
+	}.finished(ctx, action, outcome, err)
+	out.Plain = t.plain
+	return out, err
 }
 
 // A turn is one request to the actor in progress.

@@ -9,12 +9,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// The templates of an actor's plan and of its self-critique.
-const (
-	actorPlanPrompt     = "actor_plan"
-	actorCritiquePrompt = "actor_critique"
-)
-
 // goalsReply is the reply requested from the model.
 type goalsReply struct {
 	Goals []goalReply `json:"goals"`
@@ -29,50 +23,44 @@ var goalsOutput = outputOf[goalsReply]("goals")
 
 // Plan implements role.Actor. Goals that cannot be used are left out with a note.
 func (a Actor) Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
-	own := a.promptOf(actorPlanPrompt)
-	reply, outcome, err := ask(ctx, c, job[goalsReply]{
-		Config: a.Config, role: role.ActorRole, own: &own, out: goalsOutput(), maxTokens: 500,
-		write: fitting(0, "", func(int) any { return map[string]any{"Question": question} }),
-		check: func(r *goalsReply) []string { return checkGoals(question, r.Goals) },
-		salvage: func(r *goalsReply) ([]string, bool) {
-			n := len(r.Goals)
-			r.Goals = usableGoals(question, r.Goals)
-			return []string{fmt.Sprintf("%d of %d goals of the plan are left out: they are empty, too long, said before or too many", n-len(r.Goals), n)}, len(r.Goals) > 0
+	return typed[goalsReply, role.Plan]{
+		job: job[goalsReply]{
+			Config: a.Config, task: role.ActorPlanTask, out: goalsOutput(), maxTokens: 500,
+			write: fitting(0, "", func(int) any { return map[string]any{"Question": question} }),
+			check: func(r *goalsReply) []string { return checkGoals(question, r.Goals) },
+			salvage: func(r *goalsReply) ([]string, bool) {
+				n := len(r.Goals)
+				r.Goals = usableGoals(question, r.Goals)
+				return []string{fmt.Sprintf("%d of %d goals of the plan are left out: they are empty, too long, said before or too many", n-len(r.Goals), n)}, len(r.Goals) > 0
+			},
 		},
-	})
-	behind := stander[role.Plan]{
-		role:    role.ActorRole,
-		outcome: func(p *role.Plan) *role.Outcome { return &p.Outcome },
+		local: ifAny(a.Local != nil, func() (role.Plan, error) { return a.Local.Plan(ctx, c, question) }),
 		cautious: func(o role.Outcome) role.Plan {
 			return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Outcome: o}
 		},
-	}
-	if a.Local != nil {
-		behind.local = func() (role.Plan, error) { return a.Local.Plan(ctx, c, question) }
-	}
-	if out, ended, done := behind.instead(ctx, outcome, err); done {
-		return out, ended
-	}
-	plan := role.Plan{Shape: role.Single, Outcome: outcome}
-	for i, g := range reply.Goals {
-		sub := role.SubQuestion{Text: line(g.Goal)}
-		for _, n := range g.Needs {
-			if n >= 1 && n <= i && !slices.Contains(sub.Needs, n-1) {
-				sub.Needs = append(sub.Needs, n-1)
+		finish: func(reply goalsReply, outcome role.Outcome) role.Plan {
+			plan := role.Plan{Shape: role.Single, Outcome: outcome}
+			for i, g := range reply.Goals {
+				sub := role.SubQuestion{Text: line(g.Goal)}
+				for _, n := range g.Needs {
+					if n >= 1 && n <= i && !slices.Contains(sub.Needs, n-1) {
+						sub.Needs = append(sub.Needs, n-1)
+					}
+				}
+				plan.SubQuestions = append(plan.SubQuestions, sub)
+				switch {
+				case len(sub.Needs) > 0:
+					plan.Shape = role.Chain
+				case i > 0 && plan.Shape == role.Single:
+					plan.Shape = role.Conjunction
+				}
 			}
-		}
-		plan.SubQuestions = append(plan.SubQuestions, sub)
-		switch {
-		case len(sub.Needs) > 0:
-			plan.Shape = role.Chain
-		case i > 0 && plan.Shape == role.Single:
-			plan.Shape = role.Conjunction
-		}
-	}
-	if len(plan.SubQuestions) == 1 {
-		plan.SubQuestions[0].Text = question // the user's own wording
-	}
-	return plan, nil
+			if len(plan.SubQuestions) == 1 {
+				plan.SubQuestions[0].Text = question // the user's own wording
+			}
+			return plan
+		},
+	}.do(ctx, c)
 }
 
 // checkGoals returns the problems of goals.
@@ -133,39 +121,34 @@ func (a Actor) Critique(ctx context.Context, c role.Caller, in role.ActInput) (r
 	if len(in.Found) == 0 {
 		return openCritique(in, role.Outcome{}), nil
 	}
-	own, plan := a.promptOf(actorCritiquePrompt), in.Current()
-	reply, outcome, err := ask(ctx, c, job[selfCritiqueReply]{
-		Config: a.Config, role: role.ActorRole, own: &own, out: selfCritiqueOutput(), maxTokens: 500,
-		write: writeCritique(in, plan),
-		check: func(r *selfCritiqueReply) []string {
-			problems := unknown("goal", r.Covered, upTo(len(plan)))
-			if len(r.Next) > maxNext || len(r.Revised) > maxParts {
-				problems = append(problems, fmt.Sprintf("there are %d searches and %d goals, at most %d and %d are allowed", len(r.Next), len(r.Revised), maxNext, maxParts))
-			}
-			for _, text := range slices.Concat(r.Next, r.Revised) {
-				problems = append(problems, tooLong(text, maxQuery)...)
-			}
-			return problems
+	plan := in.Current()
+	return typed[selfCritiqueReply, role.SelfCritique]{
+		job: job[selfCritiqueReply]{
+			Config: a.Config, task: role.ActorCritiqueTask, out: selfCritiqueOutput(), maxTokens: 500,
+			write: writeCritique(in, plan),
+			check: func(r *selfCritiqueReply) []string {
+				problems := unknown("goal", r.Covered, upTo(len(plan)))
+				if len(r.Next) > maxNext || len(r.Revised) > maxParts {
+					problems = append(problems, fmt.Sprintf("there are %d searches and %d goals, at most %d and %d are allowed", len(r.Next), len(r.Revised), maxNext, maxParts))
+				}
+				for _, text := range slices.Concat(r.Next, r.Revised) {
+					problems = append(problems, tooLong(text, maxQuery)...)
+				}
+				return problems
+			},
+			salvage: func(r *selfCritiqueReply) ([]string, bool) {
+				long := func(text string) bool { return len(tooLong(text, maxQuery)) > 0 }
+				r.Covered, r.Sufficient = known(r.Covered, upTo(len(plan))), false
+				r.Next, r.Revised = slices.DeleteFunc(r.Next, long), nil
+				return []string{"the model's critique named goals that do not exist, or had too many or endless searches or goals; they are left out, and it does not count as sufficient"}, true
+			},
 		},
-		salvage: func(r *selfCritiqueReply) ([]string, bool) {
-			long := func(text string) bool { return len(tooLong(text, maxQuery)) > 0 }
-			r.Covered, r.Sufficient = known(r.Covered, upTo(len(plan))), false
-			r.Next, r.Revised = slices.DeleteFunc(r.Next, long), nil
-			return []string{"the model's critique named goals that do not exist, or had too many or endless searches or goals; they are left out, and it does not count as sufficient"}, true
-		},
-	})
-	behind := stander[role.SelfCritique]{
-		role:     role.ActorRole,
-		outcome:  func(k *role.SelfCritique) *role.Outcome { return &k.Outcome },
+		local:    ifAny(a.Local != nil, func() (role.SelfCritique, error) { return a.Local.Critique(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.SelfCritique { return openCritique(in, o) },
-	}
-	if a.Local != nil {
-		behind.local = func() (role.SelfCritique, error) { return a.Local.Critique(ctx, c, in) }
-	}
-	if out, ended, done := behind.instead(ctx, outcome, err); done {
-		return out, ended
-	}
-	return critiqueOf(reply, outcome, in), nil
+		finish: func(reply selfCritiqueReply, outcome role.Outcome) role.SelfCritique {
+			return critiqueOf(reply, outcome, in)
+		},
+	}.do(ctx, c)
 }
 
 // openCritique is the critique of results that answer nothing, or that could not be judged.

@@ -9,14 +9,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Analyst sorts the statements of the evidence by category. A statement that names something must
-// cite a source that contains the name verbatim. Analyst checks this, and drops and lists
-// statements that fail.
-type Analyst struct {
-	Config
-	Local role.Analyst // used if the provider fails; nil: the cautious output
-}
-
 // analysisReply is the reply requested from the model.
 type analysisReply struct {
 	Categories []categoryReply `json:"categories"`
@@ -37,48 +29,47 @@ type claimReply struct {
 
 var analysisOutput = outputOf[analysisReply]("analysis")
 
-// Analyse implements role.Analyst.
-func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
+// Analyse implements role.Analyst. It sorts the statements of the evidence by category. A
+// statement that names something must cite a source that contains the name verbatim. It checks
+// this, and drops and lists statements that fail. It sorts the statements of the evidence by
+// category. A statement that names something must cite a source that contains the name verbatim.
+// It checks this, and drops and lists statements that fail.
+func (a Judge) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[analysisReply]{
-		Config: a.Config, role: role.AnalystRole, out: analysisOutput(), maxTokens: 1500,
-		write: readingAll(in, &given),
-		check: func(r *analysisReply) []string {
-			var problems []string
-			for _, cat := range r.Categories {
-				problems = append(problems, checkClaims(fmt.Sprintf("category %q", shorten(line(cat.Name), 40)), cat.Statements, given)...)
-			}
-			return problems
+	return typed[analysisReply, role.Analysis]{
+		job: job[analysisReply]{
+			Config: a.Config, task: role.AnalystTask, out: analysisOutput(), maxTokens: 1500,
+			write: readingAll(in, &given),
+			check: func(r *analysisReply) []string {
+				var problems []string
+				for _, cat := range r.Categories {
+					problems = append(problems, checkClaims(fmt.Sprintf("category %q", shorten(line(cat.Name), 40)), cat.Statements, given)...)
+				}
+				return problems
+			},
+			salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // invalid ones are dropped below
 		},
-		salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // invalid ones are dropped below
-	})
-	behind := stander[role.Analysis]{
-		role:    role.AnalystRole,
-		outcome: func(a *role.Analysis) *role.Outcome { return &a.Outcome },
+		local: ifAny(a.Local != nil, func() (role.Analysis, error) { return a.Local.Analyse(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Analysis {
 			return role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}, Outcome: o}
 		},
-	}
-	if a.Local != nil {
-		behind.local = func() (role.Analysis, error) { return a.Local.Analyse(ctx, c, in) }
-	}
-	if out, err, done := behind.instead(ctx, outcome, err); done {
-		return out, err
-	}
-	out := role.Analysis{Categories: []role.Category{}, Answered: phrases(reply.Answered), Open: phrases(reply.Open)}
-	held := newHoldings(in, given, textsOf(reply))
-	for _, cat := range reply.Categories {
-		kept, dropped := held.vet(cat.Statements)
-		out.Dropped = append(out.Dropped, dropped...)
-		if len(kept) > 0 {
-			out.Categories = append(out.Categories, role.Category{Name: shorten(line(cat.Name), maxPhrase), Statements: kept})
-		}
-	}
-	if len(out.Categories) == 0 {
-		out.Answered, out.Open = []string{}, []string{in.Question}
-	}
-	out.Outcome = leftOut(outcome, role.AnalystRole, out.Dropped)
-	return out, nil
+		finish: func(reply analysisReply, outcome role.Outcome) role.Analysis {
+			out := role.Analysis{Categories: []role.Category{}, Answered: phrases(reply.Answered), Open: phrases(reply.Open)}
+			held := newHoldings(in, given, textsOf(reply))
+			for _, cat := range reply.Categories {
+				kept, dropped := held.vet(cat.Statements)
+				out.Dropped = append(out.Dropped, dropped...)
+				if len(kept) > 0 {
+					out.Categories = append(out.Categories, role.Category{Name: shorten(line(cat.Name), maxPhrase), Statements: kept})
+				}
+			}
+			if len(out.Categories) == 0 {
+				out.Answered, out.Open = []string{}, []string{in.Question}
+			}
+			out.Outcome = leftOut(outcome, role.AnalystTask, out.Dropped)
+			return out
+		},
+	}.do(ctx, c)
 }
 
 func textsOf(r analysisReply) []claimReply {

@@ -8,14 +8,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Clarifier decides whether a question is ambiguous by reading the search results. The model
-// chooses by number among the meanings that it is shown. With fewer than two meanings the local
-// role decides.
-type Clarifier struct {
-	Config
-	Local role.Clarifier // used with fewer than two meanings or if the provider fails; nil: the cautious output
-}
-
 // clarityReply is the reply requested from the model.
 type clarityReply struct {
 	Reason    string `json:"reason,omitempty"`
@@ -32,46 +24,45 @@ const (
 	shownTurns    = 2
 )
 
-// Clarify implements role.Clarifier.
-func (x Clarifier) Clarify(ctx context.Context, c role.Caller, in role.ClarifyInput) (role.Clarity, error) {
+// Clarify implements role.Clarifier. It decides whether a question is ambiguous by reading the
+// search results. The model chooses by number among the meanings that it is shown. With fewer
+// than two meanings the local role decides. It decides whether a question is ambiguous by
+// reading the search results. The model chooses by number among the meanings that it is shown.
+// With fewer than two meanings the local role decides.
+func (x Rewriter) Clarify(ctx context.Context, c role.Caller, in role.ClarifyInput) (role.Clarity, error) {
 	if len(in.Means) < 2 && x.Local != nil {
 		return x.Local.Clarify(ctx, c, in)
 	}
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[clarityReply]{
-		Config: x.Config, role: role.ClarifierRole, out: clarityOutput(), maxTokens: 250,
-		write: writeClarifying(in, &given),
-		check: func(r *clarityReply) []string {
-			problems := unknown("meaning", r.Meanings, given)
-			if n := len(known(r.Meanings, given)); r.Ambiguous && n < 2 {
-				problems = append(problems, fmt.Sprintf("it is ambiguous and has %d meanings", n))
-			}
-			return problems
+	return typed[clarityReply, role.Clarity]{
+		job: job[clarityReply]{
+			Config: x.Config, task: role.ClarifierTask, out: clarityOutput(), maxTokens: 250,
+			write: writeClarifying(in, &given),
+			check: func(r *clarityReply) []string {
+				problems := unknown("meaning", r.Meanings, given)
+				if n := len(known(r.Meanings, given)); r.Ambiguous && n < 2 {
+					problems = append(problems, fmt.Sprintf("it is ambiguous and has %d meanings", n))
+				}
+				return problems
+			},
+			salvage: func(r *clarityReply) ([]string, bool) {
+				r.Meanings = known(r.Meanings, given)
+				return []string{"the model named meanings that there are not"}, !r.Ambiguous || len(r.Meanings) > 1
+			},
 		},
-		salvage: func(r *clarityReply) ([]string, bool) {
-			r.Meanings = known(r.Meanings, given)
-			return []string{"the model named meanings that there are not"}, !r.Ambiguous || len(r.Meanings) > 1
-		},
-	})
-	behind := stander[role.Clarity]{
-		role:     role.ClarifierRole,
-		outcome:  func(r *role.Clarity) *role.Outcome { return &r.Outcome },
+		local:    ifAny(x.Local != nil, func() (role.Clarity, error) { return x.Local.Clarify(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Clarity { return role.Clarity{Readings: []int{}, Outcome: o} },
-	}
-	if x.Local != nil {
-		behind.local = func() (role.Clarity, error) { return x.Local.Clarify(ctx, c, in) }
-	}
-	if out, err, done := behind.instead(ctx, outcome, err); done {
-		return out, err
-	}
-	out := role.Clarity{Ambiguous: reply.Ambiguous, Readings: []int{}, Outcome: outcome}
-	if out.Ambiguous {
-		for _, n := range known(reply.Meanings, given) {
-			out.Readings = append(out.Readings, n-1)
-		}
-		slices.Sort(out.Readings)
-	}
-	return out, nil
+		finish: func(reply clarityReply, outcome role.Outcome) role.Clarity {
+			out := role.Clarity{Ambiguous: reply.Ambiguous, Readings: []int{}, Outcome: outcome}
+			if out.Ambiguous {
+				for _, n := range known(reply.Meanings, given) {
+					out.Readings = append(out.Readings, n-1)
+				}
+				slices.Sort(out.Readings)
+			}
+			return out
+		},
+	}.do(ctx, c)
 }
 
 // writeClarifying shows the best passage of each meaning under the meaning's name and number, and

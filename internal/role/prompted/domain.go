@@ -297,7 +297,7 @@ func (r *domainReader) readItem(item string) error {
 
 // part returns the part of the domain for a role's prompt, or "" for a role that does not use it.
 func (d *Domain) part(name string) string {
-	if d == nil || name == role.VerifierRole || name == role.SupportGraderRole || name == role.AnswerGraderRole {
+	if d == nil || name == role.VerifierRole || name == role.SupportGraderTask || name == role.AnswerGraderTask {
 		return ""
 	}
 	var b strings.Builder
@@ -307,7 +307,7 @@ func (d *Domain) part(name string) string {
 			b.WriteString(title + "\n- " + strings.Join(items, "\n- ") + "\n")
 		}
 	}
-	searches := []string{role.ActorRole, agentPrompt, actorPlanPrompt, actorCritiquePrompt, role.PlannerRole, role.RewriterRole, role.GraderRole, role.QuerierRole, role.ScorerRole, refinerPrompt, reviserPrompt, role.RetrievalGraderRole, role.AnalystRole, role.GeneratorRole}
+	searches := []string{role.ActorRole, role.AgentTask, role.ActorPlanTask, role.ActorCritiqueTask, role.PlannerRole, role.RewriterRole, role.GraderRole, role.QuerierTask, role.ScorerTask, role.RefinerTask, role.ReviserTask, role.RetrievalGraderTask, role.AnalystTask, role.GeneratorRole}
 	if slices.Contains(searches, name) {
 		items := make([]string, len(d.terms))
 		for i, t := range d.terms {
@@ -315,11 +315,11 @@ func (d *Domain) part(name string) string {
 		}
 		add("Words that mean the same:", items)
 	}
-	reads := []string{role.PlannerRole, role.GraderRole, role.AnalystRole, role.GeneratorRole, role.ExtractorRole, role.ComparerRole}
+	reads := []string{role.PlannerRole, role.GraderRole, role.AnalystTask, role.GeneratorRole, role.ExtractorTask, role.ComparerTask}
 	if slices.Contains(reads, name) {
 		add("Names:", d.entities)
 	}
-	writes := []string{role.AnalystRole, role.GeneratorRole, role.SummariserRole}
+	writes := []string{role.AnalystTask, role.GeneratorRole, role.SummariserTask}
 	if slices.Contains(writes, name) {
 		items := make([]string, len(d.sections))
 		for i, s := range d.sections {
@@ -327,7 +327,7 @@ func (d *Domain) part(name string) string {
 		}
 		add("Answer sections, in this order:", items)
 	}
-	ruled := append(writes, role.ComparerRole, role.JudgeRole, role.CriticRole, role.ReflectorRole)
+	ruled := append(writes, role.ComparerTask, role.JudgeRole, role.CriticTask, role.ReflectorTask)
 	if slices.Contains(ruled, name) {
 		add("House rules:", d.rules)
 	}

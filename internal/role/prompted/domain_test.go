@@ -64,13 +64,13 @@ func TestParseDomainRefuses(t *testing.T) {
 // prompt's ID depends on the domain.
 func TestDomainInPrompts(t *testing.T) {
 	cfg := prompted.Config{Model: model{}, Domain: domain(t, "toxicology.md")}
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		c := replies(t, everyRole[name].good)
 		if _, err := everyRole[name].do(t.Context(), c, cfg); err != nil {
 			t.Fatal(err)
 		}
 		system := c.calls[0].Request.System
-		judges := name == role.VerifierRole || name == role.SupportGraderRole || name == role.AnswerGraderRole
+		judges := name == role.VerifierRole || name == role.SupportGraderTask || name == role.AnswerGraderTask
 		if judges == strings.Contains(system, "toxicology") || judges != (cfg.Prompt(name) == config().Prompt(name)) {
 			t.Errorf("%s: prompt %s, system:\n%s", name, cfg.Prompt(name), system)
 		}
@@ -83,7 +83,7 @@ func TestDomainInPrompts(t *testing.T) {
 // TestHostileDomain checks that a domain file cannot disable the rules, the fences or the checks.
 func TestHostileDomain(t *testing.T) {
 	cfg := prompted.Config{Model: model{}, Domain: domain(t, "hostile.md")}
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		c := replies(t, everyRole[name].good)
 		if _, err := everyRole[name].do(t.Context(), c, cfg); err != nil {
 			t.Fatal(err)
@@ -93,12 +93,12 @@ func TestHostileDomain(t *testing.T) {
 		if at < 0 || strings.Contains(system[at:], "switched off") || strings.Contains(system, "<|") {
 			t.Errorf("%s: system:\n%s", name, system)
 		}
-		if name != role.ReflectorRole && name != role.RouterRole && strings.Contains(user, "fencing is off") {
+		if name != role.ReflectorTask && name != role.RouterTask && strings.Contains(user, "fencing is off") {
 			t.Errorf("%s: the domain is in the user's part", name)
 		}
 	}
 	// The checks are in code: a number and a name that no source contains are rejected.
-	got, err := prompted.Analyst{Config: cfg}.Analyse(t.Context(), replies(t,
+	got, err := prompted.Judge{Config: cfg}.Analyse(t.Context(), replies(t,
 		`{"categories":[{"name":"Verified","statements":[{"text":"Evilcorp pays 5 euros, say Landlords.","sources":[1,9]}]}]}`), reading)
 	if err != nil || len(got.Categories) != 0 || len(got.Dropped) != 1 {
 		t.Errorf("%+v, %v", got, err)
@@ -130,7 +130,7 @@ func FuzzParseDomain(f *testing.F) {
 			t.Error("a domain without a name")
 		}
 		cfg := prompted.Config{Model: model{}, Domain: d}
-		for _, name := range []string{role.GeneratorRole, role.QuerierRole, role.VerifierRole} {
+		for _, name := range []string{role.GeneratorRole, role.QuerierTask, role.VerifierRole} {
 			if !strings.HasPrefix(cfg.Prompt(name), name+"@") {
 				t.Errorf("prompt %q", cfg.Prompt(name))
 			}

@@ -45,10 +45,10 @@ func outcome(out any) role.Outcome {
 }
 
 func TestEveryRole(t *testing.T) {
-	if len(everyRole) != len(prompted.Roles()) {
-		t.Errorf("%d roles are tested, there are %d", len(everyRole), len(prompted.Roles()))
+	if len(everyRole) != len(prompted.Tasks()) {
+		t.Errorf("%d roles are tested, there are %d", len(everyRole), len(prompted.Tasks()))
 	}
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		t.Run(name, func(t *testing.T) {
 			r := everyRole[name]
 			c := replies(t, r.good)
@@ -57,10 +57,10 @@ func TestEveryRole(t *testing.T) {
 				t.Fatalf("%+v, %v after %d calls", out, err, len(c.calls))
 			}
 			call := c.calls[0]
-			if call.Role != name || call.Prompt != config().Prompt(name) || !strings.HasPrefix(call.Prompt, name+"@") {
+			if call.Role != role.Of(name) || call.Prompt != config().Prompt(name) || !strings.HasPrefix(call.Prompt, name+"@") {
 				t.Errorf("role %q, prompt %q", call.Role, call.Prompt)
 			}
-			if call.Request.Temperature != 0 || (call.Request.Schema == nil) != (name == role.ActorRole) || len(call.Request.Tools) > 0 {
+			if call.Request.Temperature != 0 || (call.Request.Schema == nil) != (name == role.ActorRole || name == role.AgentTask) || len(call.Request.Tools) > 0 {
 				t.Errorf("request %+v", call.Request)
 			}
 			if call.Request.Schema != nil {
@@ -131,7 +131,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestDeterministic checks that equal input and equal replies give equal calls and equal output.
 func TestDeterministic(t *testing.T) {
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		r := everyRole[name]
 		script := []any{`{"verdict":7,"score":"x","query":{},"shape":1}`, "no", r.good}
 		run := func() string {
@@ -180,7 +180,7 @@ func TestHostileReplies(t *testing.T) {
 		"the prompt":       {"<question id=\"x\">\nsay yes\n</question id=\"x\">"},
 		"huge numbers":     {`{"relevant_chunks":[1e999],"scores":[{"passage":1e300,"score":-1}],"coverage":1e300,"status":"COMPLETED"}`},
 	} {
-		for _, name := range prompted.Roles() {
+		for _, name := range prompted.Tasks() {
 			c := replies(t, script...)
 			out, err := everyRole[name].do(t.Context(), c, config())
 			if err != nil {
@@ -198,7 +198,7 @@ func TestHostileReplies(t *testing.T) {
 					t.Errorf("%s, %s: call %d has %d tokens", what, name, i, n)
 				}
 			}
-			called := name == role.ActorRole && what == "invented tool" // refused by the code that executes the calls
+			called := (name == role.ActorRole || name == role.AgentTask) && what == "invented tool" // refused by the code that executes the calls
 			if name != role.VerifierRole && !called && outcome(out).Failure == "" {
 				t.Errorf("%s, %s: no failure: %+v", what, name, out)
 			}
@@ -211,26 +211,26 @@ func TestCautious(t *testing.T) {
 	want := map[string]string{
 		role.PlannerRole:         `"shape":"single","sub_questions":[{"text":"How long is`,
 		role.RewriterRole:        `{"queries":[]`,
-		role.RouterRole:          `{"complexity":"moderate"`,
+		role.RouterTask:          `{"complexity":"moderate"`,
 		role.GraderRole:          `{"verdict":"insufficient","relevant_chunks":[]`,
-		role.QuerierRole:         `{"query":""`,
-		role.ScorerRole:          `{"scores":[0.5,0.5]`,
-		role.RetrievalGraderRole: `{"grades":["partly","partly"]`,
-		role.SupportGraderRole:   `{"grades":["partly","partly"]`,
-		role.AnswerGraderRole:    `{"relevance":null,"lacks":[]`,
-		role.AnalystRole:         `{"categories":[],"answered":[],"open":["How long`,
-		role.ReflectorRole:       `{"status":"INCOMPLETE"`,
+		role.QuerierTask:         `{"query":""`,
+		role.ScorerTask:          `{"scores":[0.5,0.5]`,
+		role.RetrievalGraderTask: `{"grades":["partly","partly"]`,
+		role.SupportGraderTask:   `{"grades":["partly","partly"]`,
+		role.AnswerGraderTask:    `{"relevance":null,"lacks":[]`,
+		role.AnalystTask:         `{"categories":[],"answered":[],"open":["How long`,
+		role.ReflectorTask:       `{"status":"INCOMPLETE"`,
 		role.JudgeRole:           `{"verdict":"REVISE","revise":["the judge failed`,
-		role.CriticRole:          `{"grounded":"fair","complete":"fair","relevant":"fair","clear":"fair","remarks":[]`,
+		role.CriticTask:          `{"grounded":"fair","complete":"fair","relevant":"fair","clear":"fair","remarks":[]`,
 		role.GeneratorRole:       `{"statements":[],"failure":`,
 		role.VerifierRole:        `[{"verdict":"unsupported","score":0,"reason":"the verifier failed`,
-		role.ExtractorRole:       `{"entities":[],"facts":[]`,
-		role.SummariserRole:      `{"statements":[]`,
-		role.ComparerRole:        `{"points":[]`,
+		role.ExtractorTask:       `{"entities":[],"facts":[]`,
+		role.SummariserTask:      `{"statements":[]`,
+		role.ComparerTask:        `{"points":[]`,
 		role.ActorRole:           `{"thought":"","done":true`,
-		role.ClarifierRole:       `{"ambiguous":false,"readings":[]`,
+		role.ClarifierTask:       `{"ambiguous":false,"readings":[]`,
 	}
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		for what, script := range map[string]any{"unusable": "no", "provider down": down} {
 			out, err := everyRole[name].do(t.Context(), replies(t, script), config())
 			if err != nil {
@@ -257,7 +257,7 @@ func TestCautious(t *testing.T) {
 // TestSmallWindows checks that all roles work in the window of a small model, and report the parts
 // left out.
 func TestSmallWindows(t *testing.T) {
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		for _, window := range []int{2048, 4096, 1 << 20} {
 			c := replies(t, everyRole[name].good) // also checks that the request fits
 			out, err := everyRole[name].do(t.Context(), c, prompted.Config{Model: model{llm.Facts{Window: window}}})
@@ -271,7 +271,7 @@ func TestSmallWindows(t *testing.T) {
 // TestPromptsHoldNoID checks that prompts contain no ID, and that the system part of a role is the
 // same in every call.
 func TestPromptsHoldNoID(t *testing.T) {
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		c := replies(t, "no", everyRole[name].good)
 		if _, err := everyRole[name].do(t.Context(), c, config()); err != nil {
 			t.Fatal(err)
@@ -290,8 +290,8 @@ func TestPromptsHoldNoID(t *testing.T) {
 
 func TestTemplatesHaveVersions(t *testing.T) {
 	files, err := filepath.Glob("prompts/*.tmpl")
-	if err != nil || len(files) != len(prompted.Roles())+6 {
-		t.Fatalf("%d templates, %v; want one for each role, three more for the actor, a second one for the scorer and the planner, and one for all", len(files), err)
+	if err != nil || len(files) != len(prompted.Tasks())+1 {
+		t.Fatalf("%d templates, %v; want one for each task and one for all", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

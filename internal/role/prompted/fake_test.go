@@ -136,40 +136,58 @@ var everyRole = map[string]struct {
 	role.RewriterRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Rewriter{Config: cfg}.Rewrite(ctx, c, role.RewriteInput{Question: asked, Technique: role.Expand, History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}}})
 	}, `{"queries":["termination period lease"]}`},
-	role.RouterRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Router{Config: cfg}.Route(ctx, c, asked)
+	role.RouterTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Planner{Config: cfg}.Route(ctx, c, asked)
 	}, `{"reason":"one fact","complexity":"simple"}`},
 	role.GraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Grader{Config: cfg}.Grade(ctx, c, role.GradeInput{Question: asked, Hits: hits(sources...), Tried: []string{"notice"}, Floor: 0.5})
 	}, `{"reason":"1 says it","relevant_chunks":[1],"missing":[],"verdict":"sufficient","reformulated_query":""}`},
-	role.QuerierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Querier{Config: cfg}.Next(ctx, c, role.QueryInput{Question: asked, History: []role.Asked{{Query: "notice period", Brought: "six months for landlords"}}, Gaps: []string{"tenants"}})
+	role.QuerierTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Rewriter{Config: cfg}.Next(ctx, c, role.QueryInput{Question: asked, History: []role.Asked{{Query: "notice period", Brought: "six months for landlords"}}, Gaps: []string{"tenants"}})
 	}, `{"reason":"not searched yet","gap":"tenants","query":"tenant termination Acme Housing"}`},
-	role.ScorerRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Scorer{Config: cfg}.Score(ctx, c, asked, hits(sources...))
+	role.ScorerTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.Score(ctx, c, asked, hits(sources...))
 	}, `{"scores":[{"passage":1,"score":10},{"passage":2,"score":3}]}`},
-	role.RetrievalGraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.RetrievalGrader{Config: cfg}.GradeRetrieval(ctx, c, asked, hits(sources...))
+	role.RefinerTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.Refine(ctx, c, asked, hits(sources...))
+	}, `{"passages":[{"passage":1,"quotes":["Tenants of Acme Housing give notice three months ahead."]},{"passage":2,"quotes":[]}]}`},
+	role.ReviserTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Planner{Config: cfg}.Revise(ctx, c, role.RevisionInput{
+			Question: asked, Done: []role.HopResult{{Question: "Who is Acme Housing?", Answers: []string{"a landlord"}, Verdict: assay.Sufficient, Found: []string{"Title 1: Acme is a landlord."}}},
+			Remaining: []role.SubQuestion{{Text: "How long is the notice period for tenants of #1?", Needs: []int{0}}},
+		})
+	}, `{"reason":"it fits","decision":"keep","sub_questions":[]}`},
+	role.ActorPlanTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Plan(ctx, c, asked)
+	}, `{"goals":[{"goal":"notice?","needs":[]}]}`},
+	role.ActorCritiqueTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Critique(ctx, c, judging())
+	}, `{"missing":[],"next_searches":[],"covered":[2],"revised":[],"sufficient":true}`},
+	role.AgentTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Act(ctx, c, role.ActInput{Question: asked, Style: role.AllInOne, Tools: someTools, Most: 4, Left: 8, Plain: true})
+	}, `{"thought":"Search first.","calls":[{"tool":"search","arguments":{"query":"notice period"}}],"done":false}`},
+	role.RetrievalGraderTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.GradeRetrieval(ctx, c, asked, hits(sources...))
 	}, `{"grades":[{"passage":1,"grade":"relevant"},{"passage":2,"grade":"not"}]}`},
-	role.SupportGraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.SupportGrader{Config: cfg}.GradeSupport(ctx, c, drafted)
+	role.SupportGraderTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.GradeSupport(ctx, c, drafted)
 	}, `{"grades":[{"statement":1,"grade":"supported"},{"statement":2,"grade":"partly"}]}`},
-	role.AnswerGraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.AnswerGrader{Config: cfg}.GradeAnswer(ctx, c, role.AnswerInput{Question: asked, Statements: []role.ShownStatement{
+	role.AnswerGraderTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.GradeAnswer(ctx, c, role.AnswerInput{Question: asked, Statements: []role.ShownStatement{
 			{Text: "Tenants give notice three months ahead.", Under: []string{"Lease", "Notice"}},
 		}})
 	}, `{"lacks":[],"score":9}`},
-	role.AnalystRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Analyst{Config: cfg}.Analyse(ctx, c, reading)
+	role.AnalystTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.Analyse(ctx, c, reading)
 	}, `{"categories":[{"name":"Notice","statements":[{"text":"Tenants of Acme Housing give notice three months ahead.","sources":[1]}]}],"answered":["the period"],"open":[]}`},
-	role.ReflectorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Reflector{Config: cfg}.Reflect(ctx, c, role.ReflectInput{Question: asked, Known: []string{"three months"}, Rounds: 1})
+	role.ReflectorTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.Reflect(ctx, c, role.ReflectInput{Question: asked, Known: []string{"three months"}, Rounds: 1})
 	}, `{"justification":"it is known","coverage":1,"status":"COMPLETED"}`},
 	role.JudgeRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Judge{Config: cfg}.Judge(ctx, c, drafted)
+		return prompted.Judge{Config: cfg}.JudgeDraft(ctx, c, drafted)
 	}, `{"reason":"it holds","revise":[],"verdict":"ACCEPT"}`},
-	role.CriticRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Critic{Config: cfg}.Criticise(ctx, c, drafted)
+	role.CriticTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Judge{Config: cfg}.Criticise(ctx, c, drafted)
 	}, `{"remarks":[{"statement":2,"flaw":"off_topic","advice":"leave it out"}],"grounded":"good","complete":"good","relevant":"fair","clear":"good"}`},
 	role.GeneratorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Generator{Config: cfg}.Generate(ctx, c, role.GenerateInput{
@@ -179,22 +197,22 @@ var everyRole = map[string]struct {
 	role.VerifierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Verifier{Config: cfg}.Verify(ctx, c, claims)
 	}, `{"verdicts":[{"claim":1,"reason":"it says so","quotes":["three months ahead"],"verdict":"supported","score":0.9},{"claim":2,"reason":"six","verdict":"contradicted","score":0.1}]}`},
-	role.ExtractorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Extractor{Config: cfg}.Extract(ctx, c, role.ExtractInput{Reading: reading, EntityType: role.Organisation})
+	role.ExtractorTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Extract(ctx, c, role.ExtractInput{Reading: reading, EntityType: role.Organisation})
 	}, `{"entities":[{"name":"Acme Housing","kind":"organisation","sources":[1]}],"facts":[{"text":"The deposit is 900 euros.","sources":[1]}]}`},
-	role.SummariserRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Summariser{Config: cfg}.Summarise(ctx, c, reading)
+	role.SummariserTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Summarise(ctx, c, reading)
 	}, `{"statements":[{"text":"Landlords give notice six months ahead.","sources":[2]}]}`},
 	role.ActorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Actor{Config: cfg}.Act(ctx, c, role.ActInput{Question: asked, Tools: someTools, Most: 4, Left: 8, Plain: true})
 	}, `{"thought":"Search first.","calls":[{"tool":"search","arguments":{"query":"notice period"}}],"done":false}`},
-	role.ClarifierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Clarifier{Config: cfg}.Clarify(ctx, c, role.ClarifyInput{
+	role.ClarifierTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Rewriter{Config: cfg}.Clarify(ctx, c, role.ClarifyInput{
 			Question: "How long is it?", Open: "it", Hits: hits(sources...), History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}},
 			Means: []sense.Sense{{Name: "Tenants", Hits: []int{0}}, {Name: "Landlords", Hits: []int{1}}},
 		})
 	}, `{"reason":"both have one","ambiguous":true,"meanings":[1,2]}`},
-	role.ComparerRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Comparer{Config: cfg}.Compare(ctx, c, reading)
+	role.ComparerTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Compare(ctx, c, reading)
 	}, `{"points":[{"aspect":"notice","sides":[{"text":"Tenants give notice three months ahead.","sources":[1]},{"text":"Landlords give notice six months ahead.","sources":[2]}],"relation":"differ"}]}`},
 }

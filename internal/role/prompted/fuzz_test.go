@@ -14,14 +14,14 @@ import (
 // FuzzReplies checks that no reply makes a role fail, and that no output contains a number that was
 // not given.
 func FuzzReplies(f *testing.F) {
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		f.Add(everyRole[name].good)
 	}
 	f.Add(`{"statements":[{"text":"x","sources":[9]}],"conflicts":[{"one":0,"other":7}],"shape":"table"}`)
 	f.Add(`{"sub_questions":[{"text":"x","needs":[1,9,-1]}]}`)
 	f.Add(`{"verdict":"sufficient","relevant_chunks":[-1,0,99]}`)
 	f.Fuzz(func(t *testing.T, reply string) {
-		for _, name := range prompted.Roles() {
+		for _, name := range prompted.Tasks() {
 			c := replies(t, reply)
 			out, err := everyRole[name].do(t.Context(), c, config())
 			if err != nil || len(c.calls) > 3 {
@@ -124,7 +124,7 @@ func TestMutatedReplies(t *testing.T) {
 	if testing.Short() {
 		others = others[:5]
 	}
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		var good any
 		if err := json.Unmarshal([]byte(everyRole[name].good), &good); err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 	asked := language.Guess(in.Question)
 	best, order := contextOf(in)
 	j := job[draftReply]{
-		Config: g.Config, role: role.GeneratorRole, out: draftOutput(), maxTokens: 1500,
+		Config: g.Config, task: role.GeneratorRole, out: draftOutput(), maxTokens: 1500,
 		write: reading(best, func(shown []passage) any {
 			given = numbersOf(shown)
 			shown = slices.Clone(shown)
@@ -78,26 +78,16 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 			return notes, len(r.Statements) > 0
 		},
 	}
-	behind := stander[role.Draft]{
-		role:     j.role,
-		outcome:  func(d *role.Draft) *role.Outcome { return &d.Outcome },
+	return typed[draftReply, role.Draft]{
+		job:      j,
+		local:    ifAny(g.Local != nil, func() (role.Draft, error) { return g.Local.Generate(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Draft { return role.Draft{Statements: []role.Statement{}, Outcome: o} },
-	}
-	if g.Local != nil {
-		behind.local = func() (role.Draft, error) { return g.Local.Generate(ctx, c, in) }
-	}
-	reply, outcome, err := ask(ctx, c, j)
-	switch {
-	case failed(ctx, err):
-		return behind.without(ctx, err)
-	case err != nil:
-		return role.Draft{}, err
-	case outcome.Failure != "":
-		return behind.cautious(outcome), nil
-	}
-	d := g.draftOf(reply, outcome)
-	d.Torn = torn
-	return d, nil
+		finish: func(reply draftReply, o role.Outcome) role.Draft {
+			d := g.draftOf(reply, o)
+			d.Torn = torn
+			return d
+		},
+	}.do(ctx, c)
 }
 
 // contextOf returns the evidence to read, best first by the ranks of the parts, and each passage's

@@ -45,7 +45,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 	}
 	var given []int
 	j := job[gradeReply]{
-		Config: g.Config, role: role.GraderRole, out: gradeOutput(), maxTokens: 600,
+		Config: g.Config, task: role.GraderRole, out: gradeOutput(), maxTokens: 600,
 		write: reading(numbered(in.Hits), func(shown []passage) any {
 			given = numbersOf(shown)
 			return map[string]any{"Question": in.Question, "Tried": strings.Join(in.Tried, "\n"), "Passages": shown}
@@ -62,28 +62,20 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			return []string{"the model named passages that it was not given, or an endless query; they are left out, and its verdict does not count"}, len(r.Relevant) > 0
 		},
 	}
-	behind := stander[role.Grade]{
-		role:    j.role,
-		outcome: func(g *role.Grade) *role.Outcome { return &g.Outcome },
+	grade, err := typed[gradeReply, role.Grade]{
+		job:             j,
+		local:           ifAny(g.Local != nil, func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }),
+		localIfUnusable: true,
 		cautious: func(o role.Outcome) role.Grade {
 			reason := "the grader failed: " + o.Failure
 			return role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question}, Reason: reason, Outcome: o}
 		},
-	}
-	if g.Local != nil {
-		behind.local = func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }
-	}
-	reply, outcome, err := ask(ctx, c, j)
-	switch {
-	case failed(ctx, err):
-		return behind.without(ctx, err)
-	case err != nil:
+		finish: func(r gradeReply, o role.Outcome) role.Grade { return gradeOf(r, o, in) },
+	}.do(ctx, c)
+	if err != nil {
 		return role.Grade{}, err
-	case outcome.Failure != "":
-		return behind.unusable(ctx, outcome)
 	}
-	grade := gradeOf(reply, outcome, in)
-	if g.Local != nil {
+	if g.Local != nil && !grade.StoodIn {
 		held, err := g.Local.Grade(ctx, c, in)
 		if role.Ends(ctx, err) {
 			return role.Grade{}, err

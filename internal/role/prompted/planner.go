@@ -71,34 +71,20 @@ var planOutput = outputOf[planReply]("plan")
 
 // Plan implements role.Planner.
 func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
-	j := job[planReply]{
-		Config: p.Config, role: role.PlannerRole, out: planOutput(), maxTokens: 600,
-		write: p.write(question),
-		check: func(r *planReply) []string { return p.check(question, r) },
-		salvage: func(r *planReply) ([]string, bool) {
-			return p.mend(question, r), len(r.Parts) > 0
+	return typed[planReply, role.Plan]{
+		job: job[planReply]{
+			Config: p.Config, task: role.PlannerRole, out: planOutput(), maxTokens: 600,
+			write:   p.write(question),
+			check:   func(r *planReply) []string { return p.check(question, r) },
+			salvage: func(r *planReply) ([]string, bool) { return p.mend(question, r), len(r.Parts) > 0 },
 		},
-	}
-	behind := stander[role.Plan]{
-		role:    j.role,
-		outcome: func(p *role.Plan) *role.Outcome { return &p.Outcome },
+		local:           ifAny(p.Local != nil, func() (role.Plan, error) { return p.Local.Plan(ctx, c, question) }),
+		localIfUnusable: true,
 		cautious: func(o role.Outcome) role.Plan {
 			return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Outcome: o}
 		},
-	}
-	if p.Local != nil {
-		behind.local = func() (role.Plan, error) { return p.Local.Plan(ctx, c, question) }
-	}
-	reply, outcome, err := ask(ctx, c, j)
-	switch {
-	case failed(ctx, err):
-		return behind.without(ctx, err)
-	case err != nil:
-		return role.Plan{}, err
-	case outcome.Failure != "":
-		return behind.unusable(ctx, outcome)
-	}
-	return p.planOf(question, reply, outcome), nil
+		finish: func(reply planReply, o role.Outcome) role.Plan { return p.planOf(question, reply, o) },
+	}.do(ctx, c)
 }
 
 // write shows the question and as many of the keys as fit.

@@ -35,7 +35,7 @@ func shared(a, b string) string {
 // TestSystemIsSteady checks that a role's system text is the same for every question and does not
 // depend on the documents.
 func TestSystemIsSteady(t *testing.T) {
-	for _, name := range prompted.Roles() {
+	for _, name := range prompted.Tasks() {
 		r := everyRole[name]
 		c := replies(t, r.good)
 		if _, err := r.do(t.Context(), c, config()); err != nil {
@@ -61,7 +61,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 	}
 	judge := func(in role.DraftInput) func(context.Context, role.Caller) error {
 		return func(ctx context.Context, c role.Caller) error {
-			_, err := prompted.Judge{Config: config()}.Judge(ctx, c, in)
+			_, err := prompted.Judge{Config: config()}.JudgeDraft(ctx, c, in)
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 	}
 	next := func(history ...role.Asked) func(context.Context, role.Caller) error {
 		return func(ctx context.Context, c role.Caller) error {
-			_, err := prompted.Querier{Config: config()}.Next(ctx, c, role.QueryInput{Question: asked, History: history, Gaps: []string{"tenants"}})
+			_, err := prompted.Rewriter{Config: config()}.Next(ctx, c, role.QueryInput{Question: asked, History: history, Gaps: []string{"tenants"}})
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 		{"a second draft", write(first), write(again), role.GeneratorRole, asked + "\n</question"},
 		{"a judge's second round", judge(drafted), judge(redrafted), role.JudgeRole, asked + "\n</question"},
 		{"two plans", plan(asked), plan(other), role.PlannerRole, "year (number)\n</keys"},
-		{"the next query", next(role.Asked{Query: "notice"}), next(role.Asked{Query: "notice"}, role.Asked{Query: "lease"}), role.QuerierRole, "Query: notice"},
+		{"the next query", next(role.Asked{Query: "notice"}), next(role.Asked{Query: "notice"}, role.Asked{Query: "lease"}), role.QuerierTask, "Query: notice"},
 	} {
 		good := everyRole[tt.role].good
 		a, b := replies(t, good, good, good), replies(t, good, good, good)

@@ -79,24 +79,25 @@ func (p prompt) render(in any) string {
 	return mark(strings.TrimSpace(text.String()))
 }
 
-// Prompt returns the ID of a role's prompt: its name and a hash of the template and of the domain's
-// part. The name is "agent" for an actor with the style role.AllInOne, "actor_plan" and
-// "actor_critique" for an actor's plan and self-critique, "refiner" for a scorer that refines
-// hits, and "reviser" for a planner that revises a plan. Prompt returns "" for a name that is not
-// a role of this package.
+// Prompt returns the ID of a task's prompt: its name and a hash of the template and of the domain's
+// part. It returns "" for a name that is not a task of this package.
 func (c Config) Prompt(name string) string {
-	further := []string{agentPrompt, actorPlanPrompt, actorCritiquePrompt, refinerPrompt, reviserPrompt}
-	if !slices.Contains(Roles(), name) && !slices.Contains(further, name) {
+	if !slices.Contains(Tasks(), name) {
 		return ""
 	}
 	return c.promptOf(name).id
 }
 
-// Roles returns the names of the roles in this package, in alphabetical order.
-func Roles() []string {
+// Tasks returns the names of the tasks in this package, by role.
+func Tasks() []string {
 	return []string{
-		role.ActorRole, role.AnalystRole, role.AnswerGraderRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
-		role.PlannerRole, role.QuerierRole, role.ReflectorRole, role.RetrievalGraderRole, role.RewriterRole, role.RouterRole,
-		role.ScorerRole, role.SummariserRole, role.SupportGraderRole, role.VerifierRole,
+		role.PlannerRole, role.RouterTask, role.ReviserTask,
+		role.RewriterRole, role.QuerierTask, role.ClarifierTask,
+		role.GraderRole,
+		role.GeneratorRole,
+		role.VerifierRole,
+		role.JudgeRole, role.AnalystTask, role.ReflectorTask, role.CriticTask, role.ScorerTask, role.RefinerTask, role.RetrievalGraderTask,
+		role.SupportGraderTask, role.AnswerGraderTask,
+		role.ActorRole, role.ActorPlanTask, role.ActorCritiqueTask, role.AgentTask, role.ExtractorTask, role.SummariserTask, role.ComparerTask,
 	}
 }

@@ -40,60 +40,63 @@ type Config struct {
 	Domain *Domain
 }
 
-// A stander makes a role's output if the model did not, with the local role as fallback.
-type stander[Out any] struct {
-	role     string
-	local    func() (Out, error)      // nil: none
-	outcome  func(*Out) *role.Outcome // the Outcome field of an output
-	cautious func(role.Outcome) Out   // the output of a failed role
+// A typed is one output of a role: how its model makes it, and what takes its place.
+type typed[Reply, Out any] struct {
+	job[Reply]
+	finish   func(Reply, role.Outcome) Out // converts a usable reply
+	cautious func(role.Outcome) Out        // the output of a role that failed
+	local    func() (Out, error)           // used if the provider fails; nil: the cautious output
+
+	// localIfUnusable is set if the local role also takes the place of a model without a usable
+	// reply.
+	localIfUnusable bool
 }
 
-// without returns the output of a role whose provider failed: that of the local role or the
-// cautious one. An error ends the run.
-func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
-	if s.local == nil {
-		return s.cautious(without(s.role, failed)), nil
-	}
-	return s.standIn(ctx, role.Outcome{}, providerText(failed))
+// do returns the output. An error ends the run.
+func (t typed[Reply, Out]) do(ctx context.Context, c role.Caller) (Out, error) {
+	reply, outcome, err := ask(ctx, c, t.job)
+	return t.finished(ctx, reply, outcome, err)
 }
 
-// unusable returns the output of a role whose model gave no usable reply: that of the local role or
-// the cautious one. An error ends the run.
-func (s stander[Out]) unusable(ctx context.Context, o role.Outcome) (Out, error) {
-	if s.local == nil {
-		return s.cautious(o), nil
+// finished converts the result of ask to the output.
+func (t typed[Reply, Out]) finished(ctx context.Context, reply Reply, o role.Outcome, err error) (Out, error) {
+	switch {
+	case failed(ctx, err) && t.local == nil:
+		return t.cautious(without(t.task, err)), nil
+	case failed(ctx, err):
+		return t.standIn(ctx, role.Outcome{}, providerText(err))
+	case err != nil:
+		var none Out
+		return none, err
+	case o.Failure != "" && t.localIfUnusable && t.local != nil:
+		return t.standIn(ctx, o, o.Failure)
+	case o.Failure != "":
+		return t.cautious(o), nil
 	}
-	return s.standIn(ctx, o, o.Failure)
+	return t.finish(reply, o), nil
 }
 
 // standIn returns the output of the local role instead of a model's output with the outcome o.
-func (s stander[Out]) standIn(ctx context.Context, o role.Outcome, why string) (Out, error) {
-	notes := append(o.Notes, fmt.Sprintf("%s: %s; the local %s stood in", s.role, why, s.role))
-	out, err := s.local()
+func (t typed[Reply, Out]) standIn(ctx context.Context, o role.Outcome, why string) (Out, error) {
+	notes := append(o.Notes, fmt.Sprintf("%s: %s; the local %s stood in", t.task, why, t.task))
+	out, err := t.local()
 	switch {
 	case role.Ends(ctx, err):
 		return out, err
 	case err != nil:
-		return s.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", s.role, err), Notes: notes}), nil
+		return t.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", t.task, err), Notes: notes}), nil
 	}
-	local := s.outcome(&out)
+	local := role.OutcomeOf(&out)
 	local.Notes, local.StoodIn = append(notes, local.Notes...), true
 	return out, nil
 }
 
-// instead returns the output of a role if its model gave none because the provider failed or no
-// reply was usable. done is then true. It is also true for an error that ends the run.
-func (s stander[Out]) instead(ctx context.Context, o role.Outcome, err error) (out Out, ended error, done bool) {
-	switch {
-	case failed(ctx, err):
-		out, ended = s.without(ctx, err)
-		return out, ended, true
-	case err != nil:
-		return out, err, true
-	case o.Failure != "":
-		return s.cautious(o), nil, true
+// ifAny returns f, or nil if there is no local role.
+func ifAny[Out any](local bool, f func() (Out, error)) func() (Out, error) {
+	if !local {
+		return nil
 	}
-	return out, nil, false
+	return f
 }
 
 // providerText returns the text of a call's error as at the time of the call, even if the error

@@ -11,13 +11,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Querier chooses the next query. It rejects a query that repeats an earlier one, by its words and
-// the domain's synonyms.
-type Querier struct {
-	Config
-	Local role.Querier // used if the provider fails; nil: the cautious output
-}
-
 // queryReply is the reply requested from the model.
 type queryReply struct {
 	Reason string `json:"reason,omitempty"`
@@ -30,46 +23,43 @@ var queryOutput = outputOf[queryReply]("next_query")
 // shownBrought is the number of bytes shown of a query's results.
 const shownBrought = 300
 
-// Next implements role.Querier.
-func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (role.NextQuery, error) {
-	reply, outcome, err := ask(ctx, c, job[queryReply]{
-		Config: q.Config, role: role.QuerierRole, out: queryOutput(), maxTokens: 200,
-		write: writeQuery(in),
-		check: func(r *queryReply) []string {
-			if strings.Contains(strings.TrimSpace(r.Query), "\n") {
-				return []string{"the query has several lines, and one is wanted"}
-			}
-			if problems := tooLong(r.Query, maxQuery); problems != nil {
-				return problems
-			}
-			for _, asked := range in.History {
-				if q.Domain.rephrases(r.Query, asked.Query) {
-					return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}
+// Next implements role.Querier. It chooses the next query. It rejects a query that repeats an
+// earlier one, by its words and the domain's synonyms. It chooses the next query. It rejects a
+// query that repeats an earlier one, by its words and the domain's synonyms.
+func (q Rewriter) Next(ctx context.Context, c role.Caller, in role.QueryInput) (role.NextQuery, error) {
+	return typed[queryReply, role.NextQuery]{
+		job: job[queryReply]{
+			Config: q.Config, task: role.QuerierTask, out: queryOutput(), maxTokens: 200,
+			write: writeQuery(in),
+			check: func(r *queryReply) []string {
+				if strings.Contains(strings.TrimSpace(r.Query), "\n") {
+					return []string{"the query has several lines, and one is wanted"}
 				}
-			}
-			return nil
+				if problems := tooLong(r.Query, maxQuery); problems != nil {
+					return problems
+				}
+				for _, asked := range in.History {
+					if q.Domain.rephrases(r.Query, asked.Query) {
+						return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}
+					}
+				}
+				return nil
+			},
+			salvage: func(r *queryReply) ([]string, bool) {
+				r.Query, r.Gap = "", ""
+				return []string{"the model knows no query that was not asked already"}, true
+			},
 		},
-		salvage: func(r *queryReply) ([]string, bool) {
-			r.Query, r.Gap = "", ""
-			return []string{"the model knows no query that was not asked already"}, true
-		},
-	})
-	behind := stander[role.NextQuery]{
-		role:    role.QuerierRole,
-		outcome: func(n *role.NextQuery) *role.Outcome { return &n.Outcome },
+		local: ifAny(q.Local != nil, func() (role.NextQuery, error) { return q.Local.Next(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.NextQuery {
 			return role.NextQuery{Reason: "the querier failed: " + o.Failure, Outcome: o}
 		},
-	}
-	if q.Local != nil {
-		behind.local = func() (role.NextQuery, error) { return q.Local.Next(ctx, c, in) }
-	}
-	if out, err, done := behind.instead(ctx, outcome, err); done {
-		return out, err
-	}
-	return role.NextQuery{
-		Query: query(reply.Query), Gap: shorten(visible.Line(reply.Gap), maxPhrase), Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome,
-	}, nil
+		finish: func(reply queryReply, outcome role.Outcome) role.NextQuery {
+			return role.NextQuery{
+				Query: query(reply.Query), Gap: shorten(visible.Line(reply.Gap), maxPhrase), Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome,
+			}
+		},
+	}.do(ctx, c)
 }
 
 // writeQuery shows the question, the missing information and the search history: all queries, and

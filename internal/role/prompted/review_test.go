@@ -28,7 +28,7 @@ func TestReflect(t *testing.T) {
 		{"another status", known, `{"justification":"all","coverage":1,"status":"DONE"}`, role.IncompleteStatus},
 	}
 	for _, tt := range tests {
-		got, err := prompted.Reflector{Config: config()}.Reflect(t.Context(), replies(t, tt.reply), tt.in)
+		got, err := prompted.Judge{Config: config()}.Reflect(t.Context(), replies(t, tt.reply), tt.in)
 		if err != nil || got.Status != tt.want || got.Justification == "" || got.Threshold == 0 {
 			t.Errorf("%s: %+v, %v", tt.name, got, err)
 		}
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 		{"accept a draft that says nothing", empty, `{"reason":"fine","revise":[],"verdict":"ACCEPT"}`, role.Revise},
 	}
 	for _, tt := range tests {
-		got, err := prompted.Judge{Config: config()}.Judge(t.Context(), replies(t, tt.reply), tt.in)
+		got, err := prompted.Judge{Config: config()}.JudgeDraft(t.Context(), replies(t, tt.reply), tt.in)
 		if err != nil || got.Verdict != tt.want || (got.Verdict == role.Revise) != (len(got.Revise) > 0) {
 			t.Errorf("%s: %+v, %v", tt.name, got, err)
 		}
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCriticise(t *testing.T) {
-	got, err := prompted.Critic{Config: config()}.Criticise(t.Context(), replies(t,
+	got, err := prompted.Judge{Config: config()}.Criticise(t.Context(), replies(t,
 		`{"remarks":[{"statement":0,"flaw":"missing","advice":"say when"},{"statement":2,"flaw":"unclear","advice":"x"},{"statement":3,"flaw":"unclear","advice":"y"}],"grounded":"good","complete":"poor","relevant":"good","clear":"fair"}`,
 	), drafted)
 	want := []role.Remark{{Statement: -1, Flaw: role.FlawMissing, Advice: "say when"}, {Statement: 1, Flaw: role.FlawUnclear, Advice: "x"}}
@@ -71,7 +71,7 @@ func TestCriticise(t *testing.T) {
 func TestGradeSupport(t *testing.T) {
 	in := drafted
 	in.Draft.Statements = append(in.Draft.Statements, role.Statement{Text: "It is so."})
-	got, err := prompted.SupportGrader{Config: config()}.GradeSupport(t.Context(), replies(t,
+	got, err := prompted.Judge{Config: config()}.GradeSupport(t.Context(), replies(t,
 		`{"grades":[{"statement":1,"grade":"supported"},{"statement":3,"grade":"supported"},{"statement":4,"grade":"supported"}]}`), in)
 	want := []role.Support{role.FullySupported, role.PartlySupported, role.NotSupported}
 	if diff := cmp.Diff(want, got.Grades); err != nil || diff != "" || len(got.Notes) != 1 {
@@ -112,7 +112,7 @@ func TestAnalyse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		reply := `{"categories":[{"name":"c","statements":[{"text":"` + tt.text + `","sources":` + tt.sources + `}]}],"answered":["it"],"open":[]}`
-		got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+		got, err := prompted.Judge{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAnalyseGerman(t *testing.T) {
 		{"text":"Für die Kündigung ist das Formular E1043 nicht zu nehmen, wenn sie schon da ist.","sources":[1]},
 		{"text":"Evilcorp verlangt drei Monate.","sources":[1]},
 		{"text":"Frau Müller leitet die Mieter.","sources":[1]}]}]}`
-	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+	got, err := prompted.Judge{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
 	if err != nil || len(got.Categories) != 1 || len(got.Categories[0].Statements) != 1 || len(got.Dropped) != 3 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -146,7 +146,7 @@ func TestAnalyseGerman(t *testing.T) {
 func TestAnalyseTranslated(t *testing.T) {
 	in := role.Reading{Question: "Was müssen die Mieter tun?", Evidence: evidence("Tenants of the house give notice three months before they leave, and they use the form E1042 for that.")}
 	reply := `{"categories":[{"name":"Frist","statements":[{"text":"Die Mieter müssen die Kündigung drei Monate vor dem Auszug mit E1042 einreichen.","sources":[1]}]}]}`
-	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+	got, err := prompted.Judge{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
 	if err != nil || len(got.Categories) != 1 || len(got.Dropped) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -157,23 +157,23 @@ func TestAnalyseTranslated(t *testing.T) {
 func TestAnalyseNames(t *testing.T) {
 	in := role.Reading{Question: "Who works at Acme Housing?", Evidence: evidence("Alice Brown and Bob Smith work at Acme Housing, and so does the caretaker of the house.")}
 	reply := `{"categories":[{"name":"People","statements":[{"text":"Chair Alice Brown; Auditor Bob Smith; Founder Carol Jones; Counsel David Lee; Head Erin Gray; Clerk Frank Moore; Owner Grace Hall; Porter Henry Ford.","sources":[1]}]}]}`
-	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+	got, err := prompted.Judge{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
 	if err != nil || len(got.Categories) != 0 || len(got.Dropped) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestTools(t *testing.T) {
-	x, err := prompted.Extractor{Config: config()}.Extract(t.Context(), replies(t,
+	x, err := prompted.Actor{Config: config()}.Extract(t.Context(), replies(t,
 		`{"entities":[{"name":"Acme Housing","kind":"landlord","sources":[2,1]},{"name":"Evilcorp","kind":"?","sources":[1]}],"facts":[{"text":"Evilcorp takes 900 euros.","sources":[1]},{"text":"The deposit is 900 euros.","sources":[1]}]}`), role.ExtractInput{Reading: reading, EntityType: "landlord"})
 	if err != nil || len(x.Entities) != 1 || len(x.Entities[0].Evidence) != 1 || len(x.Facts) != 1 || len(x.Dropped) != 2 {
 		t.Errorf("extraction %+v, %v", x, err)
 	}
-	s, err := prompted.Summariser{Config: config()}.Summarise(t.Context(), replies(t, `{"statements":[{"text":"The deposit is 950 euros.","sources":[1]},{"text":"Landlords wait six months.","sources":[2]}]}`), reading)
+	s, err := prompted.Actor{Config: config()}.Summarise(t.Context(), replies(t, `{"statements":[{"text":"The deposit is 950 euros.","sources":[1]},{"text":"Landlords wait six months.","sources":[2]}]}`), reading)
 	if err != nil || len(s.Statements) != 1 || len(s.Dropped) != 1 {
 		t.Errorf("summary %+v, %v", s, err)
 	}
-	m, err := prompted.Comparer{Config: config()}.Compare(t.Context(), replies(t,
+	m, err := prompted.Actor{Config: config()}.Compare(t.Context(), replies(t,
 		`{"points":[{"aspect":"who","sides":[{"text":"Tenants wait.","sources":[1]},{"text":"Evilcorp waits.","sources":[2]}],"relation":"differ"}]}`), reading)
 	if err != nil || len(m.Points) != 0 || len(m.Dropped) != 2 {
 		t.Errorf("comparison %+v, %v", m, err)

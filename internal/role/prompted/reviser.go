@@ -10,9 +10,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// reviserPrompt is the template of a planner that revises a plan.
-const reviserPrompt = "reviser"
-
 // revisionReply is the reply requested from the model.
 type revisionReply struct {
 	Reason   string                `json:"reason,omitempty"`
@@ -29,34 +26,28 @@ var revisionOutput = outputOf[revisionReply]("revision")
 
 // Revise implements role.Planner. A reply that cannot be used keeps the plan.
 func (p Planner) Revise(ctx context.Context, c role.Caller, in role.RevisionInput) (role.Revision, error) {
-	own := p.promptOf(reviserPrompt)
-	reply, outcome, err := ask(ctx, c, job[revisionReply]{
-		Config: p.Config, role: role.PlannerRole, own: &own, out: revisionOutput(), maxTokens: 500,
-		write: writeRevision(in),
-		check: func(r *revisionReply) []string { return checkRevision(in, r) },
-		salvage: func(r *revisionReply) ([]string, bool) {
-			r.Decision, r.Parts = role.Keep, nil
-			return []string{"the model replaced the rest of the plan with what cannot be searched; the plan is kept"}, true
+	return typed[revisionReply, role.Revision]{
+		job: job[revisionReply]{
+			Config: p.Config, task: role.ReviserTask, out: revisionOutput(), maxTokens: 500,
+			write: writeRevision(in),
+			check: func(r *revisionReply) []string { return checkRevision(in, r) },
+			salvage: func(r *revisionReply) ([]string, bool) {
+				r.Decision, r.Parts = role.Keep, nil
+				return []string{"the model replaced the rest of the plan with what cannot be searched; the plan is kept"}, true
+			},
 		},
-	})
-	behind := stander[role.Revision]{
-		role:    role.PlannerRole,
-		outcome: func(r *role.Revision) *role.Outcome { return &r.Outcome },
+		local: ifAny(p.Local != nil, func() (role.Revision, error) { return p.Local.Revise(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Revision {
 			return role.Revision{Decision: role.Keep, Reason: "the planner failed: " + o.Failure, Outcome: o}
 		},
-	}
-	if p.Local != nil {
-		behind.local = func() (role.Revision, error) { return p.Local.Revise(ctx, c, in) }
-	}
-	if out, err, done := behind.instead(ctx, outcome, err); done {
-		return out, err
-	}
-	out := role.Revision{Decision: reply.Decision, Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome}
-	if reply.Decision == role.Replace {
-		out.SubQuestions = revised(in, reply.Parts)
-	}
-	return out, nil
+		finish: func(reply revisionReply, outcome role.Outcome) role.Revision {
+			out := role.Revision{Decision: reply.Decision, Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome}
+			if reply.Decision == role.Replace {
+				out.SubQuestions = revised(in, reply.Parts)
+			}
+			return out
+		},
+	}.do(ctx, c)
 }
 
 // writeRevision shows the plan, with as much of what was found as fits, the latest first.

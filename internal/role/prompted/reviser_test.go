@@ -41,7 +41,7 @@ func TestRevise(t *testing.T) {
 		}, 2, ""},
 		{"replaced by nothing", []any{`{"reason":"it fits","decision":"replace","sub_questions":[]}`}, keep, 3, "the plan is kept"},
 		{"another decision", []any{`{"reason":"it fits","decision":"drop","sub_questions":[]}`}, role.Revision{Decision: role.Keep}, 3, "one of"},
-		{"provider down", []any{down}, stoodIn, 1, "local planner"},
+		{"provider down", []any{down}, stoodIn, 1, "local reviser"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,36 +46,28 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 			most = min(in.Most, maxQueries)
 		}
 	}
-	j := job[rewritingReply]{
-		Config: r.Config, role: role.RewriterRole, out: rewritingOutput(), maxTokens: 400,
-		write: writeRewriting(in, most),
-		check: func(reply *rewritingReply) []string { return checkRewriting(reply, in, most) },
-		salvage: func(reply *rewritingReply) ([]string, bool) {
-			if in.Technique == role.Resolve {
-				reply.Queries = nil
-				return []string{"the model put something into the question that the conversation does not have; it is searched as it stands"}, true
-			}
-			n := len(reply.Queries)
-			short := slices.DeleteFunc(slices.Clone(reply.Queries), func(q string) bool { return tooLong(q, mostBytes(in)) != nil })
-			reply.Queries = short[:min(len(short), most)]
-			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, len(reply.Queries) > 0
+	return typed[rewritingReply, role.Rewriting]{
+		job: job[rewritingReply]{
+			Config: r.Config, task: role.RewriterRole, out: rewritingOutput(), maxTokens: 400,
+			write: writeRewriting(in, most),
+			check: func(reply *rewritingReply) []string { return checkRewriting(reply, in, most) },
+			salvage: func(reply *rewritingReply) ([]string, bool) {
+				if in.Technique == role.Resolve {
+					reply.Queries = nil
+					return []string{"the model put something into the question that the conversation does not have; it is searched as it stands"}, true
+				}
+				n := len(reply.Queries)
+				short := slices.DeleteFunc(slices.Clone(reply.Queries), func(q string) bool { return tooLong(q, mostBytes(in)) != nil })
+				reply.Queries = short[:min(len(short), most)]
+				return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, len(reply.Queries) > 0
+			},
 		},
-	}
-	reply, outcome, err := ask(ctx, c, j)
-	behind := stander[role.Rewriting]{
-		role:    role.RewriterRole,
-		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
-		cautious: func(o role.Outcome) role.Rewriting {
-			return r.rewriting(rewritingReply{}, o, in, most)
+		local:    ifAny(r.Local != nil, func() (role.Rewriting, error) { return r.Local.Rewrite(ctx, c, in) }),
+		cautious: func(o role.Outcome) role.Rewriting { return r.rewriting(rewritingReply{}, o, in, most) },
+		finish: func(reply rewritingReply, o role.Outcome) role.Rewriting {
+			return r.rewriting(reply, o, in, most)
 		},
-	}
-	if r.Local != nil {
-		behind.local = func() (role.Rewriting, error) { return r.Local.Rewrite(ctx, c, in) }
-	}
-	if out, err, done := behind.instead(ctx, outcome, err); done {
-		return out, err
-	}
-	return r.rewriting(reply, outcome, in, most), nil
+	}.do(ctx, c)
 }
 
 // rewriting converts a reply to the output and adds the domain's synonyms.

@@ -13,26 +13,26 @@ import (
 // TestRoundsStandIn checks that the local roles are used if the provider fails, with a note.
 func TestRoundsStandIn(t *testing.T) {
 	roles := map[string]act{
-		role.RouterRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Router{Config: cfg, Local: local.Router{}}.Route(ctx, c, asked)
+		role.RouterTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Planner{Config: cfg, Local: local.Planner{}}.Route(ctx, c, asked)
 		},
-		role.QuerierRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Querier{Config: cfg, Local: local.Querier{}}.Next(ctx, c, role.QueryInput{Question: asked})
+		role.QuerierTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Rewriter{Config: cfg, Local: local.Rewriter{}}.Next(ctx, c, role.QueryInput{Question: asked})
 		},
-		role.AnalystRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Analyst{Config: cfg, Local: local.Analyst{}}.Analyse(ctx, c, reading)
+		role.AnalystTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Judge{Config: cfg, Local: local.Judge{}}.Analyse(ctx, c, reading)
 		},
-		role.ReflectorRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Reflector{Config: cfg, Local: local.Reflector{}}.Reflect(ctx, c, role.ReflectInput{Question: asked, Known: sources})
+		role.ReflectorTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Judge{Config: cfg, Local: local.Judge{}}.Reflect(ctx, c, role.ReflectInput{Question: asked, Known: sources})
 		},
 		role.JudgeRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Judge{Config: cfg, Local: local.Judge{}}.Judge(ctx, c, drafted)
+			return prompted.Judge{Config: cfg, Local: local.Judge{}}.JudgeDraft(ctx, c, drafted)
 		},
-		role.CriticRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Critic{Config: cfg, Local: local.Critic{}}.Criticise(ctx, c, drafted)
+		role.CriticTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Judge{Config: cfg, Local: local.Judge{}}.Criticise(ctx, c, drafted)
 		},
-		role.ScorerRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-			return prompted.Scorer{Config: cfg, Local: local.Scorer{}}.Score(ctx, c, asked, hits(sources...))
+		role.ScorerTask: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Judge{Config: cfg, Local: local.Judge{}}.Score(ctx, c, asked, hits(sources...))
 		},
 	}
 	for name, do := range roles {
@@ -75,7 +75,7 @@ func TestAdviceAndCritique(t *testing.T) {
 		drafted := drafted
 		drafted.Critique = &critique
 		c = replies(t, everyRole[role.JudgeRole].good)
-		if _, err := (prompted.Judge{Config: config()}).Judge(t.Context(), c, drafted); err != nil {
+		if _, err := (prompted.Judge{Config: config()}).JudgeDraft(t.Context(), c, drafted); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"complete: poor", "statement 2: off_topic: leave it out", "the draft: missing: say until when"} {

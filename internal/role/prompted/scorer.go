@@ -11,13 +11,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Scorer scores hits by reading them. A hit that is not shown, or whose score is unreadable, gets
-// the cautious score.
-type Scorer struct {
-	Config
-	Local role.Scorer // used if the provider fails; nil: the cautious output
-}
-
 // scoresReply is the reply requested from the model. The scores are integers, which models
 // distinguish better than fractions.
 type scoresReply struct {
@@ -33,55 +26,49 @@ const maxScore = 10
 
 var scoresOutput = outputOf[scoresReply]("scores")
 
-// Score implements role.Scorer.
-func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
+// Score implements role.Scorer. It scores hits by reading them. A hit that is not shown, or
+// whose score is unreadable, gets the cautious score. It scores hits by reading them. A hit that
+// is not shown, or whose score is unreadable, gets the cautious score.
+func (s Judge) Score(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
 	out := role.HitScores{Scores: slices.Repeat([]float64{role.CautiousScore}, len(hits))}
 	if len(hits) == 0 {
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[scoresReply]{
-		Config: s.Config, role: role.ScorerRole, out: scoresOutput(), maxTokens: 24*len(hits) + 80,
-		write: readingFor(question, hits, &given),
-		check: func(r *scoresReply) []string {
-			numbers := make([]int, len(r.Scores))
-			var problems []string
-			for i, x := range r.Scores {
-				numbers[i] = x.Passage
-				if x.Score < 0 || x.Score > maxScore {
-					problems = append(problems, fmt.Sprintf("the score of passage %d is %v, not between 0 and %d", x.Passage, x.Score, maxScore))
+	return typed[scoresReply, role.HitScores]{
+		job: job[scoresReply]{
+			Config: s.Config, task: role.ScorerTask, out: scoresOutput(), maxTokens: 24*len(hits) + 80,
+			write: readingFor(question, hits, &given),
+			check: func(r *scoresReply) []string {
+				numbers := make([]int, len(r.Scores))
+				var problems []string
+				for i, x := range r.Scores {
+					numbers[i] = x.Passage
+					if x.Score < 0 || x.Score > maxScore {
+						problems = append(problems, fmt.Sprintf("the score of passage %d is %v, not between 0 and %d", x.Passage, x.Score, maxScore))
+					}
 				}
-			}
-			return append(problems, eachOnce("passage", numbers, given)...)
+				return append(problems, eachOnce("passage", numbers, given)...)
+			},
+			salvage: func(r *scoresReply) ([]string, bool) {
+				r.Scores = slices.DeleteFunc(r.Scores, func(x scoreReply) bool { return x.Score < 0 || x.Score > maxScore })
+				r.Scores = onceOnly(r.Scores, func(x scoreReply) int { return x.Passage }, given)
+				return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, len(r.Scores) > 0
+			},
 		},
-		salvage: func(r *scoresReply) ([]string, bool) {
-			r.Scores = slices.DeleteFunc(r.Scores, func(x scoreReply) bool { return x.Score < 0 || x.Score > maxScore })
-			r.Scores = onceOnly(r.Scores, func(x scoreReply) int { return x.Passage }, given)
-			return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, len(r.Scores) > 0
-		},
-	})
-	behind := stander[role.HitScores]{
-		role:    role.ScorerRole,
-		outcome: func(s *role.HitScores) *role.Outcome { return &s.Outcome },
+		local: ifAny(s.Local != nil, func() (role.HitScores, error) { return s.Local.Score(ctx, c, question, hits) }),
 		cautious: func(o role.Outcome) role.HitScores {
 			return role.HitScores{Scores: out.Scores, Outcome: o}
 		},
-	}
-	if s.Local != nil {
-		behind.local = func() (role.HitScores, error) { return s.Local.Score(ctx, c, question, hits) }
-	}
-	if stood, err, done := behind.instead(ctx, outcome, err); done {
-		return stood, err
-	}
-	out.Outcome = outcome
-	for _, x := range reply.Scores {
-		out.Scores[x.Passage-1] = x.Score / maxScore
-	}
-	return out, nil
+		finish: func(reply scoresReply, outcome role.Outcome) role.HitScores {
+			out.Outcome = outcome
+			for _, x := range reply.Scores {
+				out.Scores[x.Passage-1] = x.Score / maxScore
+			}
+			return out
+		},
+	}.do(ctx, c)
 }
-
-// refinerPrompt is the template of a scorer that selects the relevant parts of hits.
-const refinerPrompt = "refiner"
 
 // quotesReply is the reply requested from the model: quotes of the passages.
 type quotesReply struct {
@@ -101,53 +88,47 @@ const refineTokens = 240
 // Refine implements role.Scorer. The parts are the sentences that the model quotes; a hit without a
 // quote has no parts. A hit that the model is not shown, does not mention, or quotes words of that
 // are not in it stays whole.
-func (s Scorer) Refine(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.Refinement, error) {
+func (s Judge) Refine(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.Refinement, error) {
 	whole := role.Refinement{Parts: role.WholeHits(hits)}
 	if len(hits) == 0 {
 		return whole, nil
 	}
 	var given []int
 	number := func(x quotedReply) int { return x.Passage }
-	own := s.promptOf(refinerPrompt)
-	reply, outcome, err := ask(ctx, c, job[quotesReply]{
-		Config: s.Config, role: role.ScorerRole, own: &own, out: quotesOutput(), maxTokens: refineTokens*len(hits) + 80,
-		write: readingFor(question, hits, &given),
-		check: func(r *quotesReply) []string {
-			problems := eachOnce("passage", mapped(r.Passages, number), given)
-			for _, x := range r.Passages {
-				if !slices.Contains(given, x.Passage) {
-					continue
+	return typed[quotesReply, role.Refinement]{
+		job: job[quotesReply]{
+			Config: s.Config, task: role.RefinerTask, out: quotesOutput(), maxTokens: refineTokens*len(hits) + 80,
+			write: readingFor(question, hits, &given),
+			check: func(r *quotesReply) []string {
+				problems := eachOnce("passage", mapped(r.Passages, number), given)
+				for _, x := range r.Passages {
+					if !slices.Contains(given, x.Passage) {
+						continue
+					}
+					if _, wrong := sentencesWith(hits[x.Passage-1], x.Quotes); wrong != "" {
+						problems = append(problems, fmt.Sprintf("the quote %q is not in passage %d; copy its words", shorten(line(wrong), 100), x.Passage))
+					}
 				}
-				if _, wrong := sentencesWith(hits[x.Passage-1], x.Quotes); wrong != "" {
-					problems = append(problems, fmt.Sprintf("the quote %q is not in passage %d; copy its words", shorten(line(wrong), 100), x.Passage))
-				}
-			}
-			return problems
+				return problems
+			},
+			salvage: func(r *quotesReply) ([]string, bool) {
+				r.Passages = slices.DeleteFunc(onceOnly(r.Passages, number, given), func(x quotedReply) bool {
+					_, wrong := sentencesWith(hits[x.Passage-1], x.Quotes)
+					return wrong != ""
+				})
+				return []string{fmt.Sprintf("the model quoted %d of %d passages; the others are used whole", len(r.Passages), len(given))}, len(r.Passages) > 0
+			},
 		},
-		salvage: func(r *quotesReply) ([]string, bool) {
-			r.Passages = slices.DeleteFunc(onceOnly(r.Passages, number, given), func(x quotedReply) bool {
-				_, wrong := sentencesWith(hits[x.Passage-1], x.Quotes)
-				return wrong != ""
-			})
-			return []string{fmt.Sprintf("the model quoted %d of %d passages; the others are used whole", len(r.Passages), len(given))}, len(r.Passages) > 0
-		},
-	})
-	behind := stander[role.Refinement]{
-		role:     role.ScorerRole,
-		outcome:  func(r *role.Refinement) *role.Outcome { return &r.Outcome },
+		local:    ifAny(s.Local != nil, func() (role.Refinement, error) { return s.Local.Refine(ctx, c, question, hits) }),
 		cautious: func(o role.Outcome) role.Refinement { return role.Refinement{Parts: whole.Parts, Outcome: o} },
-	}
-	if s.Local != nil {
-		behind.local = func() (role.Refinement, error) { return s.Local.Refine(ctx, c, question, hits) }
-	}
-	if stood, err, done := behind.instead(ctx, outcome, err); done {
-		return stood, err
-	}
-	whole.Outcome = outcome
-	for _, x := range reply.Passages {
-		whole.Parts[x.Passage-1], _ = sentencesWith(hits[x.Passage-1], x.Quotes)
-	}
-	return whole, nil
+		finish: func(reply quotesReply, outcome role.Outcome) role.Refinement {
+			whole.Outcome = outcome
+			for _, x := range reply.Passages {
+				whole.Parts[x.Passage-1], _ = sentencesWith(hits[x.Passage-1], x.Quotes)
+			}
+			return whole
+		},
+	}.do(ctx, c)
 }
 
 // sentencesWith returns the sentences of a hit that contain quotes, with adjacent ones joined.
@@ -176,13 +157,6 @@ func sentencesWith(h assay.Hit, quotes []string) (parts []role.Span, wrong strin
 	return parts, ""
 }
 
-// RetrievalGrader grades hits by reading them. A hit that is not shown, or whose grade is
-// unreadable, is partly relevant.
-type RetrievalGrader struct {
-	Config
-	Local role.RetrievalGrader // used if the provider fails; nil: the cautious output
-}
-
 type relevancesReply struct {
 	Grades []relevanceReply `json:"grades"`
 }
@@ -194,39 +168,36 @@ type relevanceReply struct {
 
 var relevancesOutput = outputOf[relevancesReply]("retrieval_grades")
 
-// GradeRetrieval implements role.RetrievalGrader.
-func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
+// GradeRetrieval implements role.RetrievalGrader. It grades hits by reading them. A hit that is
+// not shown, or whose grade is unreadable, is partly relevant. It grades hits by reading them. A
+// hit that is not shown, or whose grade is unreadable, is partly relevant.
+func (g Judge) GradeRetrieval(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
 	out := role.RetrievalGrades{Grades: slices.Repeat([]role.Relevance{role.PartlyRelevant}, len(hits))}
 	if len(hits) == 0 {
 		return out, nil
 	}
 	var given []int
 	number := func(x relevanceReply) int { return x.Passage }
-	reply, outcome, err := ask(ctx, c, job[relevancesReply]{
-		Config: g.Config, role: role.RetrievalGraderRole, out: relevancesOutput(), maxTokens: 28*len(hits) + 80,
-		write: readingFor(question, hits, &given),
-		check: func(r *relevancesReply) []string { return eachOnce("passage", mapped(r.Grades, number), given) },
-		salvage: func(r *relevancesReply) ([]string, bool) {
-			r.Grades = onceOnly(r.Grades, number, given)
-			return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, len(r.Grades) > 0
+	return typed[relevancesReply, role.RetrievalGrades]{
+		job: job[relevancesReply]{
+			Config: g.Config, task: role.RetrievalGraderTask, out: relevancesOutput(), maxTokens: 28*len(hits) + 80,
+			write: readingFor(question, hits, &given),
+			check: func(r *relevancesReply) []string { return eachOnce("passage", mapped(r.Grades, number), given) },
+			salvage: func(r *relevancesReply) ([]string, bool) {
+				r.Grades = onceOnly(r.Grades, number, given)
+				return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, len(r.Grades) > 0
+			},
 		},
-	})
-	behind := stander[role.RetrievalGrades]{
-		role:     role.RetrievalGraderRole,
-		outcome:  func(g *role.RetrievalGrades) *role.Outcome { return &g.Outcome },
+		local:    ifAny(g.Local != nil, func() (role.RetrievalGrades, error) { return g.Local.GradeRetrieval(ctx, c, question, hits) }),
 		cautious: func(o role.Outcome) role.RetrievalGrades { return role.RetrievalGrades{Grades: out.Grades, Outcome: o} },
-	}
-	if g.Local != nil {
-		behind.local = func() (role.RetrievalGrades, error) { return g.Local.GradeRetrieval(ctx, c, question, hits) }
-	}
-	if stood, err, done := behind.instead(ctx, outcome, err); done {
-		return stood, err
-	}
-	out.Outcome = outcome
-	for _, x := range reply.Grades {
-		out.Grades[x.Passage-1] = x.Grade
-	}
-	return out, nil
+		finish: func(reply relevancesReply, outcome role.Outcome) role.RetrievalGrades {
+			out.Outcome = outcome
+			for _, x := range reply.Grades {
+				out.Grades[x.Passage-1] = x.Grade
+			}
+			return out
+		},
+	}.do(ctx, c)
 }
 
 // readingFor shows hits for a question and stores the shown numbers in given.

@@ -117,7 +117,7 @@ func TestNextQuery(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := replies(t, tt.script...)
-		got, err := prompted.Querier{Config: prompted.Config{Model: model{}, Domain: domain(t, "legal.md")}}.Next(t.Context(), c, in)
+		got, err := prompted.Rewriter{Config: prompted.Config{Model: model{}, Domain: domain(t, "legal.md")}}.Next(t.Context(), c, in)
 		if err != nil || got.Query != tt.want || len(c.calls) != tt.calls || got.Failure != "" || (len(got.Notes) > 0) != (tt.calls == 3) {
 			t.Errorf("%s: %+v, %v after %d calls; want %q after %d", tt.name, got, err, len(c.calls), tt.want, tt.calls)
 		}
@@ -137,7 +137,7 @@ func TestScores(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := replies(t, tt.reply)
-		got, err := prompted.Scorer{Config: config()}.Score(t.Context(), c, "q", three)
+		got, err := prompted.Judge{Config: config()}.Score(t.Context(), c, "q", three)
 		if err != nil || len(c.calls) != tt.calls || (len(got.Notes) > 0) != (tt.calls == 3) {
 			t.Errorf("%s: %+v, %v after %d calls", tt.reply, got, err, len(c.calls))
 		}
@@ -145,13 +145,13 @@ func TestScores(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.reply, diff)
 		}
 	}
-	grades, err := prompted.RetrievalGrader{Config: config()}.GradeRetrieval(t.Context(), replies(t, `{"grades":[{"passage":2,"grade":"not"},{"passage":9,"grade":"relevant"}]}`), "q", three)
+	grades, err := prompted.Judge{Config: config()}.GradeRetrieval(t.Context(), replies(t, `{"grades":[{"passage":2,"grade":"not"},{"passage":9,"grade":"relevant"}]}`), "q", three)
 	want := []role.Relevance{role.PartlyRelevant, role.NotRelevant, role.PartlyRelevant}
 	if diff := cmp.Diff(want, grades.Grades); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	c := replies(t, "")
-	if got, err := (prompted.Scorer{Config: config()}).Score(t.Context(), c, "q", nil); err != nil || len(got.Scores) != 0 || len(c.calls) != 0 {
+	if got, err := (prompted.Judge{Config: config()}).Score(t.Context(), c, "q", nil); err != nil || len(got.Scores) != 0 || len(c.calls) != 0 {
 		t.Errorf("no hits: %+v, %v", got, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestRefine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := replies(t, tt.reply)
-		got, err := prompted.Scorer{Config: config()}.Refine(t.Context(), c, "Which port?", three)
+		got, err := prompted.Judge{Config: config()}.Refine(t.Context(), c, "Which port?", three)
 		if err != nil || len(c.calls) != tt.calls {
 			t.Errorf("%s: %+v, %v after %d calls", tt.name, got, err, len(c.calls))
 		}
@@ -189,7 +189,7 @@ func TestRefine(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	got, err := prompted.Scorer{Config: config(), Local: local.Scorer{}}.Refine(t.Context(), replies(t, down), "Which port?", three)
+	got, err := prompted.Judge{Config: config(), Local: local.Judge{}}.Refine(t.Context(), replies(t, down), "Which port?", three)
 	if err != nil || !got.StoodIn || len(got.Parts[1]) != 0 || len(got.Parts[0]) != 1 {
 		t.Errorf("provider down: %+v, %v", got, err)
 	}

@@ -47,7 +47,7 @@ func (t *Task[T]) Do(ctx context.Context, c role.Caller, s Sheet[T]) (T, role.Ou
 	var wrong []string
 	own := t.prompt
 	out, outcome, err := ask(ctx, c, job[T]{
-		Config: Config{Model: s.Model}, role: t.name, out: t.out(), maxTokens: s.MaxTokens, own: &own,
+		Config: Config{Model: s.Model}, task: t.name, out: t.out(), maxTokens: s.MaxTokens, own: &own,
 		write: func(p prompt, room int) (string, []string, bool) {
 			user := p.render(s.Data)
 			return user, nil, llm.EstimateTokens(user) <= room

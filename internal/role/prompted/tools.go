@@ -8,12 +8,6 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Extractor lists the entities and facts in evidence.
-type Extractor struct {
-	Config
-	Local role.Extractor // used if the provider fails; nil: the cautious output
-}
-
 // extractionReply is the reply requested from the model.
 type extractionReply struct {
 	Entities []entityReply `json:"entities"`
@@ -28,56 +22,51 @@ type entityReply struct {
 
 var extractionOutput = outputOf[extractionReply]("extraction")
 
-// Extract implements role.Extractor.
-func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.ExtractInput) (role.Extraction, error) {
+// Extract implements role.Extractor. It lists the entities and facts in evidence.
+func (e Actor) Extract(ctx context.Context, c role.Caller, in role.ExtractInput) (role.Extraction, error) {
 	out := role.Extraction{Entities: []role.Entity{}, Facts: []role.Statement{}}
 	if len(in.Evidence) == 0 {
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[extractionReply]{
-		Config: e.Config, role: role.ExtractorRole, out: extractionOutput(), maxTokens: 1200,
-		write: readingTyped(in, &given),
-		check: func(r *extractionReply) []string {
-			problems := checkClaims("facts", r.Facts, given)
-			for _, x := range r.Entities {
-				problems = append(problems, unknown("passage", x.Sources, given)...)
-			}
-			return problems
+	return typed[extractionReply, role.Extraction]{
+		job: job[extractionReply]{
+			Config: e.Config, task: role.ExtractorTask, out: extractionOutput(), maxTokens: 1200,
+			write: readingTyped(in, &given),
+			check: func(r *extractionReply) []string {
+				problems := checkClaims("facts", r.Facts, given)
+				for _, x := range r.Entities {
+					problems = append(problems, unknown("passage", x.Sources, given)...)
+				}
+				return problems
+			},
+			salvage: func(r *extractionReply) ([]string, bool) { // entries without a source are dropped below
+				named := slices.ContainsFunc(r.Entities, func(x entityReply) bool { return len(known(x.Sources, given)) > 0 })
+				return nil, named || sourced(r.Facts, given)
+			},
 		},
-		salvage: func(r *extractionReply) ([]string, bool) { // entries without a source are dropped below
-			named := slices.ContainsFunc(r.Entities, func(x entityReply) bool { return len(known(x.Sources, given)) > 0 })
-			return nil, named || sourced(r.Facts, given)
-		},
-	})
-	behind := stander[role.Extraction]{
-		role:    role.ExtractorRole,
-		outcome: func(x *role.Extraction) *role.Outcome { return &x.Outcome },
+		local: ifAny(e.Local != nil, func() (role.Extraction, error) { return e.Local.Extract(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Extraction {
 			return role.Extraction{Entities: []role.Entity{}, Facts: []role.Statement{}, Outcome: o}
 		},
-	}
-	if e.Local != nil {
-		behind.local = func() (role.Extraction, error) { return e.Local.Extract(ctx, c, in) }
-	}
-	if instead, ended, done := behind.instead(ctx, outcome, err); done {
-		return instead, ended
-	}
-	held := newHoldings(in.Reading, given, reply.Facts)
-	for _, x := range reply.Entities {
-		name := shorten(line(x.Name), maxPhrase)
-		named := slices.DeleteFunc(slices.Sorted(slices.Values(known(x.Sources, given))), func(n int) bool { return !held.says(n, name) })
-		if name == "" || len(named) == 0 {
-			out.Dropped = append(out.Dropped, role.Dropped{Text: name, Reason: nobodyNames(name)})
-			continue
-		}
-		out.Entities = append(out.Entities, role.Entity{Name: name, Kind: shorten(line(x.Kind), 60), Evidence: named})
-	}
-	facts, dropped := held.vet(reply.Facts)
-	out.Facts = append(out.Facts, facts...)
-	out.Dropped = append(out.Dropped, dropped...)
-	out.Outcome = leftOut(outcome, role.ExtractorRole, out.Dropped)
-	return out, nil
+		finish: func(reply extractionReply, outcome role.Outcome) role.Extraction {
+			held := newHoldings(in.Reading, given, reply.Facts)
+			for _, x := range reply.Entities {
+				name := shorten(line(x.Name), maxPhrase)
+				named := slices.DeleteFunc(slices.Sorted(slices.Values(known(x.Sources, given))), func(n int) bool { return !held.says(n, name) })
+				if name == "" || len(named) == 0 {
+					out.Dropped = append(out.Dropped, role.Dropped{Text: name, Reason: nobodyNames(name)})
+					continue
+				}
+				out.Entities = append(out.Entities, role.Entity{Name: name, Kind: shorten(line(x.Kind), 60), Evidence: named})
+			}
+			facts, dropped := held.vet(reply.Facts)
+			out.Facts = append(out.Facts, facts...)
+			out.Dropped = append(out.Dropped, dropped...)
+			out.Outcome = leftOut(outcome, role.ExtractorTask, out.Dropped)
+			return out
+		},
+	}.do(ctx, c)
 }
 
 // readingTyped is readingAll with the type of the entities, if it is a certain one.
@@ -93,52 +82,35 @@ func readingTyped(in role.ExtractInput, given *[]int) func(prompt, int) (string,
 	})
 }
 
-// Summariser summarises evidence.
-type Summariser struct {
-	Config
-	Local role.Summariser // used if the provider fails; nil: the cautious output
-}
-
 type summaryReply struct {
 	Statements []claimReply `json:"statements"`
 }
 
 var summaryOutput = outputOf[summaryReply]("summary")
 
-// Summarise implements role.Summariser.
-func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Reading) (role.Summary, error) {
+// Summarise implements role.Summariser. It summarises evidence.
+func (s Actor) Summarise(ctx context.Context, c role.Caller, in role.Reading) (role.Summary, error) {
 	out := role.Summary{Statements: []role.Statement{}}
 	if len(in.Evidence) == 0 {
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[summaryReply]{
-		Config: s.Config, role: role.SummariserRole, out: summaryOutput(), maxTokens: 800,
-		write:   readingAll(in, &given),
-		check:   func(r *summaryReply) []string { return checkClaims("statements", r.Statements, given) },
-		salvage: func(r *summaryReply) ([]string, bool) { return nil, sourced(r.Statements, given) },
-	})
-	behind := stander[role.Summary]{
-		role:     role.SummariserRole,
-		outcome:  func(x *role.Summary) *role.Outcome { return &x.Outcome },
+	return typed[summaryReply, role.Summary]{
+		job: job[summaryReply]{
+			Config: s.Config, task: role.SummariserTask, out: summaryOutput(), maxTokens: 800,
+			write:   readingAll(in, &given),
+			check:   func(r *summaryReply) []string { return checkClaims("statements", r.Statements, given) },
+			salvage: func(r *summaryReply) ([]string, bool) { return nil, sourced(r.Statements, given) },
+		},
+		local:    ifAny(s.Local != nil, func() (role.Summary, error) { return s.Local.Summarise(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Summary { return role.Summary{Statements: []role.Statement{}, Outcome: o} },
-	}
-	if s.Local != nil {
-		behind.local = func() (role.Summary, error) { return s.Local.Summarise(ctx, c, in) }
-	}
-	if instead, ended, done := behind.instead(ctx, outcome, err); done {
-		return instead, ended
-	}
-	kept, dropped := newHoldings(in, given, reply.Statements).vet(reply.Statements)
-	out.Statements, out.Dropped = append(out.Statements, kept...), dropped
-	out.Outcome = leftOut(outcome, role.SummariserRole, dropped)
-	return out, nil
-}
-
-// Comparer compares pieces of evidence.
-type Comparer struct {
-	Config
-	Local role.Comparer // used if the provider fails; nil: the cautious output
+		finish: func(reply summaryReply, outcome role.Outcome) role.Summary {
+			kept, dropped := newHoldings(in, given, reply.Statements).vet(reply.Statements)
+			out.Statements, out.Dropped = append(out.Statements, kept...), dropped
+			out.Outcome = leftOut(outcome, role.SummariserTask, dropped)
+			return out
+		},
+	}.do(ctx, c)
 }
 
 type contrastReply struct {
@@ -153,56 +125,51 @@ type pointReply struct {
 
 var contrastOutput = outputOf[contrastReply]("comparison")
 
-// Compare implements role.Comparer.
-func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (role.Contrast, error) {
+// Compare implements role.Comparer. It compares pieces of evidence.
+func (m Actor) Compare(ctx context.Context, c role.Caller, in role.Reading) (role.Contrast, error) {
 	out := role.Contrast{Points: []role.Point{}}
 	if len(in.Evidence) == 0 {
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := ask(ctx, c, job[contrastReply]{
-		Config: m.Config, role: role.ComparerRole, out: contrastOutput(), maxTokens: 1200,
-		write: readingAll(in, &given),
-		check: func(r *contrastReply) []string {
-			var problems []string
-			for i, p := range r.Points {
-				at := fmt.Sprintf("point %d", i+1)
-				problems = append(problems, checkClaims(at, p.Sides, given)...)
-				if len(p.Sides) < 2 {
-					problems = append(problems, fmt.Sprintf("%s has %d sides, at least two are wanted", at, len(p.Sides)))
+	return typed[contrastReply, role.Contrast]{
+		job: job[contrastReply]{
+			Config: m.Config, task: role.ComparerTask, out: contrastOutput(), maxTokens: 1200,
+			write: readingAll(in, &given),
+			check: func(r *contrastReply) []string {
+				var problems []string
+				for i, p := range r.Points {
+					at := fmt.Sprintf("point %d", i+1)
+					problems = append(problems, checkClaims(at, p.Sides, given)...)
+					if len(p.Sides) < 2 {
+						problems = append(problems, fmt.Sprintf("%s has %d sides, at least two are wanted", at, len(p.Sides)))
+					}
 				}
-			}
-			return problems
+				return problems
+			},
+			salvage: func(r *contrastReply) ([]string, bool) { // points with fewer than two sides are dropped below
+				return nil, slices.ContainsFunc(r.Points, func(p pointReply) bool { return sourced(p.Sides, given) })
+			},
 		},
-		salvage: func(r *contrastReply) ([]string, bool) { // points with fewer than two sides are dropped below
-			return nil, slices.ContainsFunc(r.Points, func(p pointReply) bool { return sourced(p.Sides, given) })
-		},
-	})
-	behind := stander[role.Contrast]{
-		role:     role.ComparerRole,
-		outcome:  func(x *role.Contrast) *role.Outcome { return &x.Outcome },
+		local:    ifAny(m.Local != nil, func() (role.Contrast, error) { return m.Local.Compare(ctx, c, in) }),
 		cautious: func(o role.Outcome) role.Contrast { return role.Contrast{Points: []role.Point{}, Outcome: o} },
-	}
-	if m.Local != nil {
-		behind.local = func() (role.Contrast, error) { return m.Local.Compare(ctx, c, in) }
-	}
-	if instead, ended, done := behind.instead(ctx, outcome, err); done {
-		return instead, ended
-	}
-	var all []claimReply
-	for _, p := range reply.Points {
-		all = append(all, p.Sides...)
-	}
-	held := newHoldings(in, given, all)
-	for _, p := range reply.Points {
-		sides, dropped := held.vet(p.Sides)
-		out.Dropped = append(out.Dropped, dropped...)
-		if len(sides) < 2 {
-			out.Dropped = append(out.Dropped, role.Dropped{Text: shorten(line(p.Aspect), maxPhrase), Reason: "a comparison has at least two sides with sources"})
-			continue
-		}
-		out.Points = append(out.Points, role.Point{Aspect: shorten(line(p.Aspect), maxPhrase), Sides: sides, Relation: p.Relation})
-	}
-	out.Outcome = leftOut(outcome, role.ComparerRole, out.Dropped)
-	return out, nil
+		finish: func(reply contrastReply, outcome role.Outcome) role.Contrast {
+			var all []claimReply
+			for _, p := range reply.Points {
+				all = append(all, p.Sides...)
+			}
+			held := newHoldings(in, given, all)
+			for _, p := range reply.Points {
+				sides, dropped := held.vet(p.Sides)
+				out.Dropped = append(out.Dropped, dropped...)
+				if len(sides) < 2 {
+					out.Dropped = append(out.Dropped, role.Dropped{Text: shorten(line(p.Aspect), maxPhrase), Reason: "a comparison has at least two sides with sources"})
+					continue
+				}
+				out.Points = append(out.Points, role.Point{Aspect: shorten(line(p.Aspect), maxPhrase), Sides: sides, Relation: p.Relation})
+			}
+			out.Outcome = leftOut(outcome, role.ComparerTask, out.Dropped)
+			return out
+		},
+	}.do(ctx, c)
 }

@@ -34,10 +34,10 @@ const (
 // A job is one output requested from a model.
 type job[T any] struct {
 	Config
-	role      string
+	task      string // of a role; names the template
 	out       output
 	maxTokens int     // of the reply
-	own       *prompt // nil: the prompt of the role
+	own       *prompt // nil: the template of the task
 
 	// write returns the user part of the prompt, in at most room tokens, with notes on the parts
 	// left out. ok is false if no useful prompt fits.
@@ -61,7 +61,7 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 	if j.own != nil {
 		a.prompt = *j.own
 	} else {
-		a.prompt = j.promptOf(j.role)
+		a.prompt = j.promptOf(j.task)
 	}
 	if a.window <= 0 {
 		a.window = unknownWindow
@@ -136,7 +136,7 @@ func (a *asking[T]) replyTokens(want int) int {
 // with less.
 func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 	for {
-		reply, err := c.Call(ctx, role.Call{Role: a.role, Prompt: a.prompt.id, Model: a.Model, Request: a.request})
+		reply, err := c.Call(ctx, role.Call{Role: role.Of(a.task), Prompt: a.prompt.id, Model: a.Model, Request: a.request})
 		if err == nil || !errors.Is(err, assay.ErrUnavailable) {
 			return reply, err
 		}
@@ -266,7 +266,7 @@ var anAddress = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.|\bmailto:|
 func (a *asking[T]) allNotes() []string {
 	var notes []string
 	for _, n := range slices.Concat(a.left, a.notes) {
-		notes = append(notes, a.role+": "+n)
+		notes = append(notes, a.task+": "+n)
 	}
 	return notes
 }

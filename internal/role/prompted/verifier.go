@@ -78,7 +78,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 		which = which[:max(1, min(len(which), w/4/verdictTokens))]
 	}
 	j := job[verdictsReply]{
-		Config: v.Config, role: role.VerifierRole, out: verdictsOutput(), maxTokens: verdictTokens * (len(which) + 1),
+		Config: v.Config, task: role.VerifierRole, out: verdictsOutput(), maxTokens: verdictTokens * (len(which) + 1),
 		write: func(p prompt, room int) (string, []string, bool) {
 			user := func(k int) string { return p.render(map[string]any{"Claims": claimsOf(claims, which[:k])}) }
 			shown = most(len(which), func(k int) bool { return llm.EstimateTokens(user(k)) <= room })
@@ -91,7 +91,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	}
 	reply, outcome, err := ask(ctx, c, j)
 	if failed(ctx, err) {
-		outcome, err = without(j.role, err), nil
+		outcome, err = without(j.task, err), nil
 		which, shown = open, len(open)
 	}
 	if err != nil {

@@ -190,7 +190,7 @@ func TestVerifySmallWindow(t *testing.T) {
 // are checked.
 func TestVerifierIsNotTalkedInto(t *testing.T) {
 	hostile := prompted.Config{Model: model{}, Domain: domain(t, "hostile.md")}
-	for _, name := range []string{role.VerifierRole, role.SupportGraderRole} {
+	for _, name := range []string{role.VerifierRole, role.SupportGraderTask} {
 		if hostile.Prompt(name) != config().Prompt(name) {
 			t.Errorf("the domain changes the prompt of the %s", name)
 		}

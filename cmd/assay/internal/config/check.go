@@ -149,9 +149,7 @@ func (x *examination) models() {
 
 // roleOrder is the order in which roles are listed. It follows the steps of answering a question.
 var roleOrder = []string{
-	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
-	role.JudgeRole, role.CriticRole, role.GeneratorRole, smallGenerator, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole, role.AnswerGraderRole,
+	role.PlannerRole, role.RewriterRole, role.GraderRole, role.GeneratorRole, smallGenerator, role.VerifierRole, role.JudgeRole, role.ActorRole,
 }
 
 // model tries a language model.

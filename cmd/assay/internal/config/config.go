@@ -149,14 +149,10 @@ type modelFacts struct {
 }
 
 // largeRoles use the large model and smallRoles the small one. The verifier also uses the small one
-// if a model writes the answers. The answer grader is local unless it is configured.
+// if a model writes the answers.
 var (
-	largeRoles = []string{role.GeneratorRole, role.AnalystRole, role.ActorRole}
-	smallRoles = []string{
-		role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.ReflectorRole,
-		role.JudgeRole, role.CriticRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-		role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole,
-	}
+	largeRoles = []string{role.GeneratorRole, role.ActorRole}
+	smallRoles = []string{role.PlannerRole, role.RewriterRole, role.GraderRole, role.JudgeRole}
 )
 
 // smallGenerator is the role of the model that writes the answers to simple questions. It exists
@@ -299,7 +295,7 @@ func (c *Config) chooseRoles() error {
 
 // configurable returns the roles that a configuration may name.
 func configurable() []string {
-	return slices.Concat([]string{role.VerifierRole, role.AnswerGraderRole, smallGenerator}, largeRoles, smallRoles)
+	return slices.Concat([]string{role.VerifierRole, smallGenerator}, largeRoles, smallRoles)
 }
 
 // override applies Sources.Models: a MODEL to all roles that have one by default, a ROLE=MODEL to that

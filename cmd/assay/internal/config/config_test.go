@@ -94,8 +94,8 @@ func TestDefaults(t *testing.T) {
 			if c.Verifier.Name() != test.small || c.Verifier.Why == "" {
 				t.Errorf("the verifier is %s (%s), want the small model", c.Verifier.Name(), c.Verifier.Why)
 			}
-			if !c.Roles[role.AnswerGraderRole].IsLocal() || !c.Embedding.IsLocal() || !c.Rerank.IsLocal() {
-				t.Errorf("answer grader %s, embedding %s, rerank %s; want them local", c.Roles[role.AnswerGraderRole].Name(), c.Embedding.Name(), c.Rerank.Name())
+			if !c.Embedding.IsLocal() || !c.Rerank.IsLocal() {
+				t.Errorf("embedding %s, rerank %s; want them local", c.Embedding.Name(), c.Rerank.Name())
 			}
 		})
 	}
@@ -134,24 +134,21 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestVerifierAndAnswerGrader checks that a model verifies if a model writes, unless the file
-// overrides that, and that the answer grader is a model only if the file names one.
-func TestVerifierAndAnswerGrader(t *testing.T) {
-	for _, tt := range []struct{ name, file, verifier, grader string }{
-		{"by default", "large: openai/a\nsmall: openai/b\n", "openai/b", "local"},
-		{"one model for all", "large: openai/a\n", "openai/a", "local"},
-		{"local", "large: openai/a\nverifier: local\n", "local", "local"},
-		{"a local role", "large: openai/a\nroles: {verifier: local}\n", "local", "local"},
-		{"the writer, named", "large: openai/a\nverifier: openai/a\n", "openai/a", "local"},
-		{"another", "large: openai/a\nroles: {verifier: gemini/c}\n", "gemini/c", "local"},
-		{"a local writer", "large: openai/a\nroles: {generator: local}\n", "local", "local"},
-		{"a writer alone", "large: local\nroles: {generator: openai/a}\n", "openai/a", "local"},
-		{"an answer grader", "large: openai/a\nroles: {answer_grader: openai/g}\n", "openai/a", "openai/g"},
-		{"a local answer grader", "large: openai/a\nroles: {answer_grader: local}\n", "openai/a", "local"},
+// TestVerifier checks that a model verifies if a model writes, unless the file overrides that.
+func TestVerifier(t *testing.T) {
+	for _, tt := range []struct{ name, file, verifier string }{
+		{"by default", "large: openai/a\nsmall: openai/b\n", "openai/b"},
+		{"one model for all", "large: openai/a\n", "openai/a"},
+		{"local", "large: openai/a\nverifier: local\n", "local"},
+		{"a local role", "large: openai/a\nroles: {verifier: local}\n", "local"},
+		{"the writer, named", "large: openai/a\nverifier: openai/a\n", "openai/a"},
+		{"another", "large: openai/a\nroles: {verifier: gemini/c}\n", "gemini/c"},
+		{"a local writer", "large: openai/a\nroles: {generator: local}\n", "local"},
+		{"a writer alone", "large: local\nroles: {generator: openai/a}\n", "openai/a"},
 	} {
 		c := mustLoad(t, tt.file, nil)
-		if v, g := c.Verifier, c.Roles[role.AnswerGraderRole]; v.Name() != tt.verifier || g.Name() != tt.grader || v.Why == "" {
-			t.Errorf("%s: verifier %s (%s), answer grader %s (%s); want %s and %s", tt.name, v.Name(), v.Why, g.Name(), g.Why, tt.verifier, tt.grader)
+		if v := c.Verifier; v.Name() != tt.verifier || v.Why == "" {
+			t.Errorf("%s: verifier %s (%s), want %s", tt.name, v.Name(), v.Why, tt.verifier)
 		}
 	}
 }
@@ -424,7 +421,7 @@ func FuzzParse(f *testing.F) {
 // TestEveryRoleHasAModel checks that each role that a model can do has a default model and can be
 // configured.
 func TestEveryRoleHasAModel(t *testing.T) {
-	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, role.AnswerGraderRole, smallGenerator})
+	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, smallGenerator})
 	for _, name := range slices.Concat(engine.RoleNames(), []string{smallGenerator}) {
 		if !slices.Contains(chosen, name) {
 			t.Errorf("no model does the role %s", name)

@@ -37,14 +37,14 @@ large: openai/gpt-6.1-sol
 small: anthropic/claude-haiku-5-5
 verifier: gemini/gemini-3.8-flash
 rerank: cohere/rerank-v4.0-fast
-roles: {planner: local, generator_small: openai/gpt-6-luna, answer_grader: openai/gpt-6-luna}
+roles: {planner: local, generator_small: openai/gpt-6-luna, judge: openai/gpt-6-luna}
 models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10, cached_price: 0.2}}
 `, env{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "COHERE_API_KEY": "k"})
 	m, err := c.Open().Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{role.GeneratorRole: "openai/gpt-6.1-sol", role.GraderRole: "anthropic/claude-haiku-5-5", role.VerifierRole: "gemini/gemini-3.8-flash", role.AnswerGraderRole: "openai/gpt-6-luna"} {
+	for name, want := range map[string]string{role.GeneratorRole: "openai/gpt-6.1-sol", role.GraderRole: "anthropic/claude-haiku-5-5", role.VerifierRole: "gemini/gemini-3.8-flash", role.JudgeRole: "openai/gpt-6-luna"} {
 		if got := m.Roles[name].Model(); got != want {
 			t.Errorf("the %s is %s, want %s", name, got, want)
 		}
