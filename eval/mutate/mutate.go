@@ -16,7 +16,7 @@ import (
 // A Kind is the kind of change that a mutation makes.
 type Kind string
 
-// The kinds of mutation. Of makes all but Source and Order. For Source the statement stays the same
+// The kinds of mutation. Of makes all but Source. For Source the statement stays the same
 // and its citation is replaced.
 const (
 	Number     Kind = "number"
@@ -26,9 +26,6 @@ const (
 	Negation   Kind = "negation"
 	Comparison Kind = "comparison"
 	Source     Kind = "source"
-
-	// Order swaps the two sides of "before" or of a comparison; Exchange makes it.
-	Order Kind = "order"
 )
 
 // Kinds lists the kinds in the order of reports.

@@ -66,21 +66,6 @@ func TestOfLeavesWhatIsSo(t *testing.T) {
 	}
 }
 
-func TestExchange(t *testing.T) {
-	tests := []struct{ claim, want string }{
-		{"The map must be read before the mutex is locked.", "The mutex is locked before the map must be read."},
-		{"The sandbox is slower than production.", "Production is slower than the sandbox."},
-		{"It is locked after use.", ""},
-		{"If it is old, it is closed before noon is rung.", ""},
-		{"Cats sleep.", ""},
-	}
-	for _, tt := range tests {
-		if m, ok := mutate.Exchange(tt.claim); m.Claim != tt.want && ok || ok != (tt.want != "") {
-			t.Errorf("Exchange(%q) = %q, %v, want %q", tt.claim, m.Claim, ok, tt.want)
-		}
-	}
-}
-
 func FuzzOf(f *testing.F) {
 	f.Add("On 5 April 1754 Contrecœur left with 500 men.", "Trent had 40 men in May, from 10:00.")
 	f.Add("It is not “free” — 4 °C.", "\xff 0")

@@ -152,33 +152,6 @@ func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	return correct, slices.Concat(wrongOf(verbatim, docs), wrongOf(paraphrased, docs)), nil
 }
 
-// Passages returns the texts of the passages of one half, "dev" or "test", from the folders that
-// Answers reads.
-func Passages(dir, shared, half string) ([]string, error) {
-	docs, err := documents(dir, shared)
-	var out []string
-	for _, d := range docs {
-		if d.Half == half {
-			out = append(out, d.Text)
-		}
-	}
-	return out, err
-}
-
-// Exchanged returns wrong answers of kind Order, made from the correct answers of one half by
-// swapping the two sides of an ordering word. They are not among those of Answers.
-func Exchanged(dir, shared, half string) ([]Answer, error) {
-	correct, _, err := Answers(dir, shared, half)
-	var out []Answer
-	for _, a := range correct {
-		if m, ok := Exchange(a.Claim); ok {
-			a.Claim, a.Kind, a.Of = m.Claim, m.Kind, a.Claim
-			out = append(out, a)
-		}
-	}
-	return out, err
-}
-
 // drawn returns n answers of all, in an order by the hash of their text.
 func drawn(all []Answer, n int) []Answer {
 	all = slices.Clone(all)

@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -64,15 +63,4 @@ func HTML(w io.Writer, r answers.Report) error {
 		return fmt.Errorf("write the page of %s: %w", r.Set, err)
 	}
 	return out.Flush()
-}
-
-// JSON writes the report, indented, with every outcome.
-func JSON(w io.Writer, r answers.Report) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("write the report of %s: %w", r.Set, err)
-	}
-	return nil
 }

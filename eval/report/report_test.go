@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/net/html"
 
 	"github.com/assay-rag/assay"
@@ -206,24 +204,9 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-func TestJSONIsTheReport(t *testing.T) {
-	want := sample(20, "static", "auto")
-	var b bytes.Buffer
-	if err := JSON(&b, want); err != nil {
-		t.Fatal(err)
-	}
-	var got answers.Report
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(testset.Case{})); diff != "" {
-		t.Errorf("(-want +got):\n%.2000s", diff)
-	}
-}
-
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(200, "static")
-	for name, f := range map[string]func(io.Writer, answers.Report) error{"HTML": HTML, "JSON": JSON, "CSV": CSV, "FiguresCSV": FiguresCSV} {
+	for name, f := range map[string]func(io.Writer, answers.Report) error{"HTML": HTML, "CSV": CSV, "FiguresCSV": FiguresCSV} {
 		if err := f(full{}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: %v", name, err)
 		}

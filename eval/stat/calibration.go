@@ -70,21 +70,3 @@ func ECE(bins []Bin) float64 {
 	}
 	return distance / float64(cases)
 }
-
-// Brier returns the mean squared distance of the scores from 1 for right cases and 0 for others. It
-// is in [0, 1], less is better, and a constant 0.5 gives 0.25; 0 without cases. Brier panics if the
-// slices have different lengths. Source: Brier, "Verification of forecasts expressed in terms of
-// probability", Monthly Weather Review 1950, for two classes counted once.
-func Brier(scores []float64, right []bool) float64 {
-	if len(scores) != len(right) {
-		panic("stat: a word on each score is needed")
-	}
-	squares := make([]float64, len(scores))
-	for i, s := range scores {
-		if right[i] {
-			s = 1 - s
-		}
-		squares[i] = s * s
-	}
-	return Mean(squares)
-}

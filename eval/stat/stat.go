@@ -18,26 +18,6 @@ func Mean(xs []float64) float64 {
 	return sum(xs) / float64(len(xs))
 }
 
-// WeightedMean returns the sum of x·weight divided by the sum of the weights, or 0 if that is 0. It
-// panics if the lengths differ or a weight is negative.
-func WeightedMean(xs, weights []float64) float64 {
-	if len(xs) != len(weights) {
-		panic("stat: as many weights as values are needed")
-	}
-	total, all := 0.0, 0.0
-	for i, w := range weights {
-		if w < 0 {
-			panic("stat: a weight is below 0")
-		}
-		total += w * xs[i]
-		all += w
-	}
-	if all == 0 {
-		return 0
-	}
-	return total / all
-}
-
 // Percentile returns the p-th percentile of xs, p in [0, 100], with linear interpolation between
 // the two nearest values; 50 is the median. It returns 0 for empty xs and does not modify xs.
 //
