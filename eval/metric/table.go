@@ -145,7 +145,7 @@ var table = slices.Concat(
 		spent("steps", "steps", "records of the run's journal", func(s Spent) float64 { return float64(s.Steps) }),
 		spent("searches", "searches", "searches of the question", func(s Spent) float64 { return float64(s.Searches) }),
 		spent("iterations", "searches", "searches of each of its sub-questions, in the mean", func(s Spent) float64 { return s.Iterations }),
-		spent("model_calls", "calls", "calls of models, retries included", func(s Spent) float64 { return float64(s.Calls) }),
+		spent("model_calls", "calls", "calls of models; a retried call counts once", func(s Spent) float64 { return float64(s.Calls) }),
 		spent("input_tokens", "tokens", "tokens that models read", func(s Spent) float64 { return float64(s.InputTokens) }),
 		spent("output_tokens", "tokens", "tokens that models wrote", func(s Spent) float64 { return float64(s.OutputTokens) }),
 		spent("tokens", "tokens", "both together", func(s Spent) float64 { return float64(s.InputTokens + s.OutputTokens) }),
