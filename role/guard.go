@@ -39,7 +39,7 @@ func (g guarded) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 		case translated(claim):
 			out[i] = sameNumbers(out[i], claim)
 		case unrelated(claim):
-			out[i] = refused("hardly a word of it is in what it cites")
+			out[i] = refused("almost none of its words are in the cited passages")
 		default:
 			which, open = append(which, i), append(open, claim)
 		}
@@ -79,14 +79,14 @@ func allowed(j, guard ground.Judgement) ground.Judgement {
 	case guard.Failed:
 		return guardFailed(guard.Reason)
 	case !(guard.Score >= 0 && guard.Score <= 1):
-		return guardFailed("the guard's score is no probability")
+		return guardFailed("the guard's score is not a probability")
 	case guard.Refused != "":
 		return ground.Judgement{Verdict: assay.Unsupported, Score: min(j.Score, guard.Score), Reason: guard.Refused, Refused: guard.Refused, Spans: j.Spans}
 	case denies(guard):
-		reason := cmp.Or(guard.Reason, "what it cites says otherwise")
+		reason := cmp.Or(guard.Reason, "the cited passages contradict it")
 		return ground.Judgement{Verdict: assay.Contradicted, Score: min(j.Score, guard.Score), Reason: reason, Spans: guard.Spans}
 	case !slices.Contains(verdicts, guard.Verdict):
-		return guardFailed("the guard gave no verdict")
+		return guardFailed("the guard returned no verdict")
 	}
 	return j
 }
@@ -177,7 +177,7 @@ func sameNumbers(j ground.Judgement, claim Claim) ground.Judgement {
 	}
 	for _, n := range digits(claim.Alone()) {
 		if !held[n] {
-			return refused("the number " + n + " is not in what it cites")
+			return refused("the number " + n + " is not in the cited passages")
 		}
 	}
 	return j

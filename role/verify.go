@@ -52,7 +52,7 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 }
 
 // errSlow is the failure of a verifier that did not return in time.
-var errSlow = errors.New("no verdict in the time that the run has for this")
+var errSlow = errors.New("the time limit for verification has expired")
 
 // within returns a context with the time limit of the caller's job, if it has one. A verifier
 // that hangs fails, and the run continues.

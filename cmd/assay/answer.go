@@ -35,7 +35,7 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	} else {
 		b.WriteString(wrap(a.Text, "", width))
 		if len(a.Readings) > 0 && a.AskBack == "" {
-			b.WriteString("\n" + wrap("The question can mean several things; answered for each of: "+strings.Join(a.Readings, "; ")+".", "", width))
+			b.WriteString("\n" + wrap("The question has several meanings; answered for each: "+strings.Join(a.Readings, "; ")+".", "", width))
 		}
 		writeStatus(&b, a, width)
 		writeSources(&b, a, width)
@@ -92,7 +92,7 @@ func more(s assay.Stop) string {
 	if flag == "" {
 		return ""
 	}
-	return " Give it more with " + flag + "."
+	return " Raise the limit with " + flag + "."
 }
 
 // writeSources prints each cited source once, by number, with the words quoted from it. It marks
@@ -117,9 +117,9 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 		}
 		switch {
 		case quoted[first.Number]:
-			in += " (quoted in the place of a statement that was refused)"
+			in += " (quoted in place of a rejected statement)"
 		case corrected[first.Number]:
-			in += " (corrected: the answer's writer had cited another)"
+			in += " (corrected: the writer cited another source)"
 		}
 		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), in)
 		at := ""

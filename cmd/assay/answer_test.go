@@ -66,7 +66,7 @@ Sources
 		}, `One. [2]
 
 Sources
-[2] A (corrected: the answer's writer had cited another)
+[2] A (corrected: the writer cited another source)
     https://a.example/:1
       One
 `},

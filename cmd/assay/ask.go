@@ -56,10 +56,10 @@ standard error. Without a QUESTION, or with -, ask reads it from standard input.
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
 	flags.BoolVar(&f.trace, "trace", false, "print each step and the unverified drafts on standard error")
-	flags.BoolVar(&f.request.Web, "web", false, "let auto, corrective and crag search the web, which gets the question")
-	flags.BoolVar(&f.local, "local", false, "call no language model and no reranker of a provider")
-	flags.StringVar(&f.request.Strategy, "strategy", "", "how to answer: a `strategy`; help lists all (default auto)")
-	flags.StringVar((*string)(&f.request.Mode), "mode", "", "effort, a `mode`: quick (half the limits) or thorough (double)")
+	flags.BoolVar(&f.request.Web, "web", false, "let auto, corrective and crag search the web with the question")
+	flags.BoolVar(&f.local, "local", false, "call no language model and no provider's reranker")
+	flags.StringVar(&f.request.Strategy, "strategy", "", "answer with this `strategy`; help lists them (default auto)")
+	flags.StringVar((*string)(&f.request.Mode), "mode", "", "effort: quick (half the limits) or thorough (double)")
 	flags.StringVar(&f.request.Follows, "follow", "", "continue the conversation of this `run`: an ID, a prefix, or last")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`")
@@ -67,7 +67,7 @@ standard error. Without a QUESTION, or with -, ask reads it from standard input.
 	flags.BoolVar(&f.request.NoCache, "no-cache", false, "answer again even if the same question was answered before")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
-		cobra.CompletionWithDesc(string(strategy.Quick), "half the work"), cobra.CompletionWithDesc(string(strategy.Thorough), "twice the work"),
+		cobra.CompletionWithDesc(string(strategy.Quick), "half the limits"), cobra.CompletionWithDesc(string(strategy.Thorough), "double the limits"),
 	}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("follow", func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.completeRuns(cmd, nil, text)
@@ -89,7 +89,7 @@ func budgetFlags(cmd *cobra.Command, b *assay.Budget) {
 func checkBudgetFlags(cmd *cobra.Command) error {
 	for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
 		if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
-			return hinted{usagef("--%s 0 would leave nothing to do", limit), "omit it for the default or for no limit; use --local for no model calls"}
+			return hinted{usagef("--%s is 0, which allows no work", limit), "omit it for the default or for no limit; use --local for no model calls"}
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func checkBudgetFlags(cmd *cobra.Command) error {
 
 // modelFlag adds --model.
 func (a *app) modelFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&a.models, "model", nil, "a `[ROLE=]MODEL`, as in generator=openai/gpt-6-luna; may be repeated")
+	cmd.Flags().StringArrayVar(&a.models, "model", nil, "call `[ROLE=]MODEL`, as in generator=openai/gpt-6-luna; may be repeated")
 }
 
 // ask answers one question and prints the answer.
@@ -156,13 +156,13 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 			return a.printAnswer(*ev.Answer, f.json)
 		case ev.Kind == engine.Draft:
 			draft.add(ev)
-			shown.update("writing, nothing of it verified yet: %s …", count(draft.size(), "character", "characters"))
+			shown.update("writing, not verified yet: %s …", count(draft.size(), "character", "characters"))
 		case f.trace && ev.Kind == engine.StepEnded:
 			fmt.Fprintln(a.stderr, traceLine(*ev.Step))
 			draft.print(a.stderr, ev.Step.Path)
 		case f.trace:
 		case ev.Kind == engine.RunStarted:
-			shown.update("bringing the index up to date …")
+			shown.update("updating the index …")
 		case ev.Kind == engine.StepStarted:
 			shown.update("%s …", ev.Step.Summary)
 		case ev.Kind == engine.StepEnded && worthNoting[ev.Step.Kind]:
@@ -219,7 +219,7 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 	}
 	if by := byLine(answer); err == nil && by != "" && !asJSON {
 		if stoodIn(answer) {
-			by += "; assay doctor says what is wrong with the models"
+			by += "; to check the models, run: assay doctor"
 		}
 		err = a.stdout.faint("\n"+wrap(by, "", a.width), a.faintOut)
 	}
@@ -241,7 +241,7 @@ func (a *app) question(ctx context.Context, args []string) (string, error) {
 		a.docs = append(a.docs, args[:len(args)-1]...) // --docs A B "question"
 		args = args[len(args)-1:]
 	case len(args) > 1:
-		return "", hinted{usagef("got %d arguments, want one question", len(args)), "put it in quotes"}
+		return "", hinted{usagef("got %d arguments, want one question", len(args)), "put the question in quotes"}
 	}
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
@@ -284,7 +284,7 @@ func (a *app) hintResume(err error) error {
 	for _, m := range a.models {
 		again += " --model " + shellQuote(m)
 	}
-	return hinted{err, "go on with: " + again + a.sameStore()}
+	return hinted{err, "continue with: " + again + a.sameStore()}
 }
 
 // sameStore returns the flags that name the store this command works on.

@@ -37,7 +37,7 @@ func TestInterruptModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
-		if !ok || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "assay: ask: interrupted; go on with: assay resume ") {
+		if !ok || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "assay: ask: interrupted; continue with: assay resume ") {
 			t.Errorf("%v: %v, and it says\n%s", signal, exit, stderr.String())
 		}
 		server.holdAfter(-1)

@@ -263,7 +263,7 @@ func TestInterruptIngest(t *testing.T) {
 			if !ok || exit.ExitCode() != exitInterrupted {
 				t.Errorf("interrupted ingest: %v, want exit code %d", exit, exitInterrupted)
 			}
-			if want := "assay: ingest: interrupted; what was stored is kept"; !strings.Contains(stderr.String(), want) {
+			if want := "assay: ingest: interrupted; everything stored so far is kept"; !strings.Contains(stderr.String(), want) {
 				t.Errorf("it says %q, want %q", stderr.String(), want)
 			}
 			s.want(exitAnswered, "2 unchanged", "ingest", "handbook")
@@ -303,7 +303,7 @@ func TestInterruptAsk(t *testing.T) {
 	if !ok {
 		t.Skip("the question was answered before the signal arrived")
 	}
-	if exit.ExitCode() != exitInterrupted || !strings.Contains(rest.String(), "assay: ask: interrupted; go on with: assay resume ") {
+	if exit.ExitCode() != exitInterrupted || !strings.Contains(rest.String(), "assay: ask: interrupted; continue with: assay resume ") {
 		t.Errorf("interrupted ask: %v, and it says\n%s", exit, rest.String())
 	}
 	s.want(exitAnswered, "interrupted", "runs")
@@ -325,7 +325,7 @@ step() { want=$1; shift; "$@" >out 2>&1; got=$?; cat out
 	[ $got = $want ] || { echo "*** $* ended with $got, want $want"; exit 1; }; }
 step 0 "$ASSAY" ingest --data disk/data handbook
 step 1 "$ASSAY" ingest --data disk/data handbook large
-grep -q 'no space left on device.*; make room and try again' out || { echo "*** it does not say why"; exit 1; }
+grep -q 'no space left on device.*; free some space and try again' out || { echo "*** it does not say why"; exit 1; }
 dd if=/dev/zero of=disk/ballast bs=4096 >out 2>&1
 step 1 "$ASSAY" ask --data disk/data 'Who approves travel to a customer?'
 grep -q 'no space left on device' out || { echo "*** it does not say why"; exit 1; }

@@ -37,7 +37,7 @@ func TestInterruptWait(t *testing.T) {
 		if !ok {
 			t.Skip("all vectors were made before the signal arrived")
 		}
-		if want := "assay: ingest: interrupted; what was stored is kept"; signal == os.Interrupt &&
+		if want := "assay: ingest: interrupted; everything stored so far is kept"; signal == os.Interrupt &&
 			(exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), want)) {
 			t.Errorf("interrupted: %v, %q; want exit code %d and %q", exit, stderr.String(), exitInterrupted, want)
 		}

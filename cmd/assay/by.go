@@ -64,14 +64,14 @@ func byLine(a assay.Answer) string {
 	}
 	line := strings.Join(order, ", ")
 	if line == "" {
-		line = "no model came to an end"
+		line = "no model finished"
 	}
 	tokens := a.Usage.InputTokens + a.Usage.OutputTokens
 	line = strings.ToUpper(line[:1]) + line[1:] + fmt.Sprintf("; %s, %s", count(a.Usage.Calls, "call", "calls"), tokenCount(tokens))
 	if a.Usage.CostMicros > 0 {
 		line += ", cost " + money(a.Usage.CostMicros)
 		if free := unpriced(a); len(free) > 0 {
-			line += ", with nothing for " + enumerate(free)
+			line += ", excluding " + enumerate(free)
 		}
 	}
 	return line

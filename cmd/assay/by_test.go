@@ -31,7 +31,7 @@ func TestByLine(t *testing.T) {
 		{"with prices", []assay.RoleUse{priced("generator", "o/x"), priced("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
 			"Written by o/x, verified by o/y; 1 call, 1 token, cost 0.0012"},
 		{"with one price", []assay.RoleUse{priced("generator", "o/x"), used("grader", "o/y"), used("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
-			"Written by o/x, graded and verified by o/y; 1 call, 1 token, cost 0.0012, with nothing for o/y"},
+			"Written by o/x, graded and verified by o/y; 1 call, 1 token, cost 0.0012, excluding o/y"},
 		{"a service that counts no tokens", []assay.RoleUse{used("generator", "o/x"), {Role: "verifier", Model: "b/guardrail", Usage: assay.Usage{Calls: 2}}}, shown, spent,
 			"Written by o/x, verified by b/guardrail; 5 calls, 4,312 tokens"},
 		{"stand-ins", []assay.RoleUse{use("grader", "o/x"), use("grader", "local"), use("generator", "local"), used("generator", "o/x")}, shown, spent,
@@ -46,7 +46,7 @@ func TestByLine(t *testing.T) {
 			"Written and judged by o/large, reworded and verified locally, graded by o/small; 5 calls, 4,312 tokens"},
 		{"a managed service", []assay.RoleUse{used("managed", "bedrock/kb"), use("generator", "local"), use("grader", "local"), use("verifier", "local")}, shown, spent,
 			"Written by bedrock/kb, graded and verified locally; 5 calls, 4,312 tokens"},
-		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model came to an end; 0 calls, 0 tokens"},
+		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model finished; 0 calls, 0 tokens"},
 	}
 	for _, test := range tests {
 		if got := byLine(assay.Answer{Roles: test.roles, Claims: test.claims, Usage: test.usage}); got != test.want {

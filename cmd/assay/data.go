@@ -29,7 +29,7 @@ func (a *app) dataDir(ctx context.Context) (string, error) {
 		return cmp.Or(a.data, a.getenv("ASSAY_DATA"), defaultData), nil
 	}
 	if a.data != "" {
-		return "", usagef("--docs and --data name two stores; give one of them")
+		return "", usagef("--docs and --data exclude each other")
 	}
 	return a.docsDir(ctx)
 }
@@ -40,7 +40,7 @@ func (a *app) dataDir(ctx context.Context) (string, error) {
 func (a *app) docsDir(ctx context.Context) (string, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
-		return "", hinted{fmt.Errorf("no cache directory to keep the documents of --docs in: %w", err), "name a store with --data and use assay ingest"}
+		return "", hinted{fmt.Errorf("find the cache directory for --docs: %w", err), "use --data and assay ingest instead"}
 	}
 	names := make([]string, len(a.docs))
 	for i, d := range a.docs {
@@ -138,7 +138,7 @@ func (a *app) noData(dir string) error {
 		for i, d := range a.docs {
 			docs[i] = shellQuote(d)
 		}
-		return hinted{fmt.Errorf("nothing was asked yet of %s", strings.Join(a.docs, ", ")),
+		return hinted{fmt.Errorf("no question has been asked of %s yet", strings.Join(a.docs, ", ")),
 			"run: assay ask --docs " + strings.Join(docs, " --docs ") + ` "QUESTION"`}
 	}
 	command := "assay ingest PATH"
@@ -171,7 +171,7 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace boo
 func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
 	for _, d := range a.docs { // before a misspelled path creates a store
 		if _, err := os.Stat(d); d != "-" && errors.Is(err, fs.ErrNotExist) {
-			return nil, hinted{usagef("--docs %s: no such file or folder", d), "a question of several words goes in quotes"}
+			return nil, hinted{usagef("--docs %s: no such file or folder", d), "put a question of several words in quotes"}
 		}
 	}
 	dir, err := a.dataDir(ctx)
@@ -179,7 +179,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool
 		return nil, err
 	}
 	if trace {
-		fmt.Fprintf(a.stderr, "documents are kept in %s\n", dir)
+		fmt.Fprintf(a.stderr, "store of the documents: %s\n", dir)
 	}
 	e, err := a.openEngine(ctx, dir, n)
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool
 			shown.note("%s", skippedLine(s))
 		}
 		if more := len(report.Skipped) - notedSkips; more > 0 {
-			shown.note("and %d more, which --trace lists", more)
+			shown.note("and %d more; --trace lists them", more)
 		}
 	}
 	return e, nil
@@ -222,7 +222,7 @@ func (a *app) checkRead(ctx context.Context, e *engine.Engine, report ingest.Rep
 	}
 	reason := shortPath(report.Skipped[0].URI) + ": " + report.Skipped[0].Detail
 	if more := len(report.Skipped) - 1; more > 0 {
-		reason += fmt.Sprintf(" (and %d more, which --trace lists)", more)
+		reason += fmt.Sprintf(" (and %d more; --trace lists them)", more)
 	}
 	return usagef("--docs %s: nothing could be read: %s", strings.Join(a.docs, ", "), reason)
 }

@@ -26,20 +26,20 @@ func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look the data directory over, and try the models",
-		Long: `Doctor checks the data directory: that it is there and may be written, that its
-databases are assay's and of a version this program knows, who writes to it, that
-the index is up to date, that the encoder can be used and how many passages have
-vectors, that no journal is damaged, and that there is room on the disk.
+		Short: "Check the data directory and the configured models",
+		Long: `Doctor checks that the data directory exists and is writable, that its databases belong
+to assay and have a supported version, that the index is up to date, that the encoder
+opens, that no journal is damaged, and that the disk has space. It also reports who is
+writing to the directory and how many passages have vectors.
 
-It says which language model does which role and who said so, tries each with a
-very small call, as well as the models for vectors and reranking, says in words what
-is wrong, and what to do. Keys are named by where they are from and never shown.
+It lists the language model of each role and where that was configured. It tries each
+model with one very small call, embedding models and rerankers included, and reports
+each fault with a remedy. It shows where a key comes from, but never the key.
 
-It changes nothing. It exits with 0 when all is well, and otherwise with the code of
-the first thing that is not.`,
+Doctor changes nothing. It exits with 0 if all checks pass, and otherwise with the code
+of the first check that failed.`,
 		Example: `  assay doctor
-  assay doctor --offline           # who does what, without asking anybody
+  assay doctor --offline           # list the models without calling them
   assay doctor --data /srv/assay --json
   ASSAY_MODEL=bedrock assay doctor --iam-policy`,
 		Args: noArguments,
@@ -47,8 +47,8 @@ the first thing that is not.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print a JSON list")
-	flags.BoolVar(&f.offline, "offline", false, "say which models do what, and do not try them")
-	flags.BoolVar(&f.policy, "iam-policy", false, "print the least that AWS has to allow for what is configured of Bedrock, as an\nIAM policy, and do nothing else")
+	flags.BoolVar(&f.offline, "offline", false, "list the models without calling them")
+	flags.BoolVar(&f.policy, "iam-policy", false, "print the minimal IAM policy for the configured Bedrock resources and exit")
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func (a *app) hintDoctor(err error) error {
 	}
 	hint := "see: assay doctor" + a.sameStore()
 	if len(a.docs) > 0 {
-		hint += "; once the folder is removed, the documents are read again"
+		hint += "; if you remove the folder, the documents are read again"
 	}
 	return hinted{err, hint}
 }
@@ -116,7 +116,7 @@ func (a *app) printPolicy(ctx context.Context) error {
 	}
 	policy, err := set.Policy(ctx)
 	if errors.Is(err, assay.ErrUnavailable) { // only the lookup of inference profiles calls AWS
-		return hinted{err, "give AWS credentials, or name them in the file under inference_profiles (docs/models.md)"}
+		return hinted{err, "set AWS credentials, or list the models in the file under inference_profiles (docs/models.md)"}
 	}
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, erro
 		return nil, err
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir == defaultData {
-		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest makes one, and --docs does without"}}, nil
+		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest creates it; --docs needs none"}}, nil
 	}
 	c, err := a.engineConfig(ctx, dir, searching)
 	if err != nil { // checkModels reports the error; check the stored data anyway
@@ -210,20 +210,20 @@ func (a *app) checkSearches() []config.Check {
 	var says []string
 	l := set.Config().Limits
 	if l.VectorWeight > 0 {
-		says = append(says, fmt.Sprintf("vectors weigh %g, words %g", l.VectorWeight, math.Round((1-l.VectorWeight)*1e6)/1e6))
+		says = append(says, fmt.Sprintf("vector weight %g, text weight %g", l.VectorWeight, math.Round((1-l.VectorWeight)*1e6)/1e6))
 	}
 	if l.BM25 != (assay.BM25{}) {
 		p := l.BM25.Over(assay.DefaultBM25)
 		says = append(says, fmt.Sprintf("BM25 has k1 %g and b %g", p.K1, p.B))
 	}
 	if l.Unranked {
-		says = append(says, "hits are not reranked")
+		says = append(says, "reranking is off")
 	}
 	if l.Floor > 0 {
 		says = append(says, fmt.Sprintf("the relevance floor is %g", l.Floor))
 	}
 	if l.Held > 0 {
-		says = append(says, fmt.Sprintf("an answer is given where passages hold it by %g or more", l.Held))
+		says = append(says, fmt.Sprintf("the answerability threshold is %g", l.Held))
 	}
 	if len(says) == 0 {
 		return nil

@@ -15,7 +15,9 @@ func (a *app) documentsCommand() *cobra.Command {
 	var collections []string
 	cmd := &cobra.Command{
 		Use:   "documents",
-		Short: "List the documents that can be asked about",
+		Short: "List the ingested documents",
+		Long: `Documents lists the documents that questions are answered from, with the collection,
+type, path and title of each. With --docs it lists the documents of that store.`,
 		Example: `  assay documents
   assay documents --collection policies --json`,
 		Args: noArguments,

@@ -31,7 +31,7 @@ func (i installedEncoders) Open(ctx context.Context, name string) (llm.Embedder,
 	}
 	m, err := folder.Find(name)
 	if errors.Is(err, assay.ErrNotFound) {
-		return nil, hinted{err, "install it with: assay models pull, or use the one in the program: assay models use default"}
+		return nil, hinted{err, "install it with: assay models pull, or use the built-in one: assay models use default"}
 	}
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (a *app) modelsFolder() (*models.Folder, error) {
 	if dir == "" {
 		cache, err := a.cacheDir()
 		if err != nil {
-			return nil, hinted{fmt.Errorf("no cache directory to keep models in: %w", err), "name a folder with ASSAY_MODELS"}
+			return nil, hinted{fmt.Errorf("find the cache directory for models: %w", err), "name a folder with ASSAY_MODELS"}
 		}
 		dir = filepath.Join(cache, "assay", "models")
 	}

@@ -10,7 +10,7 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [SET]",
 		Short: "Measure retrieval and answers on labelled questions",
-		Long: `Eval SET asks the questions of SET and measures the answers; it is short for assay eval
+		Long: `Eval SET asks the questions of SET and measures the answers. It is short for assay eval
 answers SET and takes the same flags.`,
 		Example: `  assay eval ./scifact
   assay eval questions.jsonl --out ./evaluation --report report.html`,

@@ -28,18 +28,18 @@ func (a *app) evalAbstentionCommand() *cobra.Command {
 	var f abstentionFlags
 	cmd := &cobra.Command{
 		Use:   "abstention FOLDER...",
-		Short: "Remove answers and count the questions that are answered all the same",
+		Short: "Measure false answers after the passages with the answers are removed",
 		Long: `Abstention removes the passages that answer half of the questions of each set, asks all
-questions over the rest, and prints shares of questions:
+questions about the rest, and prints shares of the questions:
 
-  false answers  unanswerable and answered all the same: any claim is shown
+  false answers  unanswerable, but at least one claim is shown
   right          answerable, and a relevant passage is cited
-  holds          answerable, and the text has a reference answer
+  holds          answerable, and the text contains a reference answer
   in full        right, with the status answered
 
-It also prints the same for static at each threshold of the probability that the passages
-hold the answer, and how well that probability separates the two kinds (AUC, ECE). The
-threshold is the setting strategies.corrective.held. No language model is called.`,
+For static it also prints these at each answerability threshold (the setting
+strategies.corrective.held), and how well the predicted probability separates
+answerable from unanswerable questions (AUC, ECE). No language model is called.`,
 		Example: `  assay eval abstention ./xquad-en
   assay eval abstention --strategy static,auto --splits 4 ./xquad-en`,
 		Args: needFolders,
@@ -47,17 +47,17 @@ threshold is the setting strategies.corrective.held. No language model is called
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print a JSON object with every outcome for each set")
-	flags.StringVar(&f.cache, "cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.StringVar(&f.cache, "cache", "", "keep vectors in this `folder` (default: one in the cache folder)")
 	flags.BoolVar(&f.noEncoder, "no-encoder", false, "search by words alone")
-	flags.StringSliceVar(&f.strategies, "strategy", []string{"static"}, "ask with these strategies, by `name`")
-	flags.IntVar(&f.splits, "splits", 2, "`number` of times that questions are asked, each with another half removed")
+	flags.StringSliceVar(&f.strategies, "strategy", []string{"static"}, "strategies to measure, by `name`")
+	flags.IntVar(&f.splits, "splits", 2, "ask all questions `n` times, each time without a different half")
 	flags.IntVar(&f.questions, "questions", 0, "ask `n` questions, evenly spread (default: all)")
 	return cmd
 }
 
 func (a *app) evalAbstention(ctx context.Context, folders []string, f abstentionFlags) error {
 	if f.splits < 1 || f.questions < 0 {
-		return usagef("--splits is at least 1 and --questions not negative")
+		return usagef("--splits must be at least 1, and --questions 0 or more")
 	}
 	shared := evalFlags{cache: f.cache}
 	if err := a.openEval(ctx, &shared); err != nil {
@@ -122,7 +122,7 @@ func writeCurve(w io.Writer, r abstention.Report) error {
 	for _, p := range r.Curve {
 		fmt.Fprintf(table, "%.2f\t%.1f%%\t%.1f%%\t\n", p.Threshold, 100*p.False, 100*p.Right)
 	}
-	fmt.Fprintln(table, "probability\tquestions\tmean\thave an answer\t")
+	fmt.Fprintln(table, "probability\tquestions\tmean\tanswerable\t")
 	for _, b := range r.Bins {
 		if b.Cases > 0 {
 			fmt.Fprintf(table, "%.1f to %.1f\t%d\t%.2f\t%.2f\t\n", b.Low, b.High, b.Cases, b.Score, b.Right)

@@ -53,23 +53,23 @@ type answersFlags struct {
 
 func (f *answersFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated")
-	flags.StringSliceVar(&f.strategies, "strategy", nil, "ask with these strategies, by `name`; the first is compared with the others")
-	flags.StringVar(&f.out, "out", "", "`folder` of the outcomes (default: one in the user's cache folder)")
-	flags.IntVar(&f.limit, "limit", 0, "ask the first `n` questions (default: all)")
+	flags.StringArrayVar(&f.docs, "docs", nil, "ask about the documents at this `path`; may be repeated")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "strategies to use, by `name`; the others are compared with the first")
+	flags.StringVar(&f.out, "out", "", "keep outcomes in this `folder` (default: one in the cache folder)")
+	flags.IntVar(&f.limit, "limit", 0, "ask only the first `n` questions (default: all)")
 	flags.IntVar(&f.parallel, "parallel", 0, "ask `n` questions at a time (default: one per processor)")
-	flags.BoolVar(&f.local, "local", false, "call no language model (default with golden questions)")
-	flags.BoolVar(&f.words, "words", false, "make no vectors of the documents: search by words alone")
-	flags.BoolVar(&f.yes, "yes", false, "call paid models without asking")
+	flags.BoolVar(&f.local, "local", false, "call no language model (default for golden questions)")
+	flags.BoolVar(&f.words, "words", false, "make no vectors: search by words alone")
+	flags.BoolVar(&f.yes, "yes", false, "call paid models without asking for confirmation")
 	flags.StringVar(&f.judge, "judge", "local", "judge of the answers: `local|model|off`")
-	flags.StringVar(&f.cache, "cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
-	flags.StringVar(&f.measures, "measures", "", "YAML `file` with measures of your own, which a model scores")
-	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file` of --write-baseline")
-	flags.StringVar(&f.gate, "gate", "", "exit with 9 if a figure is worse than the baseline by more than this `file` allows")
-	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write the figures for later comparisons to this `file`")
-	flags.StringVar(&f.files.html, "report", "", "write a page of HTML with plots and every question to this `file`")
-	flags.StringVar(&f.files.csv, "csv", "", "write a row for each question and strategy to this `file`")
-	flags.BoolVar(&f.json, "json", false, "print the report with every outcome as JSON")
+	flags.StringVar(&f.cache, "cache", "", "keep vectors in this `folder` (default: one in the cache folder)")
+	flags.StringVar(&f.measures, "measures", "", "YAML `file` that defines measures of your own, scored by a model")
+	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, written by --write-baseline")
+	flags.StringVar(&f.gate, "gate", "", "exit with 9 if a figure is worse than this `file` allows")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write the figures to this `file` for later comparisons")
+	flags.StringVar(&f.files.html, "report", "", "write an HTML page with plots and every question to this `file`")
+	flags.StringVar(&f.files.csv, "csv", "", "write one row per question and strategy to this CSV `file`")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON, with every outcome")
 }
 
 // of returns the flags as they were given.
@@ -82,12 +82,14 @@ func (a *app) evalAnswersCommand() *cobra.Command {
 	var f answersFlags
 	cmd := &cobra.Command{
 		Use:   "answers SET",
-		Short: "Ask whole questions and measure the answers",
+		Short: "Ask the questions of a set and measure the answers",
 		Long: `Answers asks each question of SET and measures retrieval, citations, claims, refusals and
-cost (docs/measures.md). For each wrong answer it names the step at which it was lost.
-SET is a folder in the BEIR layout, a file of questions, golden questions, or corrected
-runs of assay runs export (docs/formats.md). An interrupted evaluation is resumed by the
-same command. Paid models are called only after an estimate of their cost.`,
+cost (docs/measures.md). For each wrong answer it names the step that failed. SET is a
+folder in the BEIR layout, a file of questions, golden questions, or runs corrected after
+assay runs export (docs/formats.md).
+
+Before paid models are called, it estimates the cost and asks for confirmation. Run the
+same command again to resume an interrupted evaluation.`,
 		Example: `  assay eval answers questions.jsonl --strategy static,corrective --report report.html
   assay eval answers questions.jsonl --baseline baseline.json --gate gate.yaml`,
 		Args: oneArgument("SET"),
@@ -132,7 +134,7 @@ func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) erro
 	}
 	if err := v.ask(ctx); err != nil {
 		if errors.Is(err, context.Canceled) {
-			return hinted{err, "what was answered is kept; run the same command to go on"}
+			return hinted{err, "all answers so far are kept; run the same command to continue"}
 		}
 		return err
 	}
@@ -148,9 +150,9 @@ func (v *evaluating) read() error {
 	case f.parallel < 0:
 		return usagef("--parallel %d is negative", f.parallel)
 	case !slices.Contains([]string{"local", "model", "off"}, f.judge):
-		return usagef("--judge %q is none of local, model, off", f.judge)
+		return usagef("--judge is %q, want one of local, model, off", f.judge)
 	case f.gate != "" && f.baseline == "" && f.writeBaseline == "":
-		return hinted{usagef("--gate without --baseline"), "write one with --write-baseline FILE"}
+		return hinted{usagef("--gate needs --baseline"), "create one with --write-baseline FILE"}
 	case f.measures != "" && f.judge == "off":
 		return usagef("--measures needs a judge, and --judge is off")
 	}
@@ -165,7 +167,7 @@ func (v *evaluating) read() error {
 		return hintedField(err)
 	}
 	if v.set.Corpus != nil && len(f.docs) > 0 {
-		return usagef("%s has passages of its own; --docs is for sets without", v.path)
+		return usagef("%s has its own passages; use --docs only with sets that have none", v.path)
 	}
 	if v.set.Golden && !f.localSet {
 		f.local = true
@@ -215,7 +217,7 @@ func hintedField(err error) error {
 	if near := config.Similar(e.Field, e.Known); len(near) > 0 {
 		return hinted{err, "did you mean " + strings.Join(near, ", ") + "?"}
 	}
-	return hinted{err, "the fields are " + strings.Join(e.Known, ", ") + "; what else a set says goes into metadata"}
+	return hinted{err, "the fields are " + strings.Join(e.Known, ", ") + "; put all other data of a question under metadata"}
 }
 
 // open opens the folder of the evaluation. A complete evaluation in a folder that the user did not
@@ -432,9 +434,9 @@ func (a *app) agree(ctx context.Context, yes bool) error {
 	case yes:
 		return nil
 	case a.piped:
-		return hinted{usagef("language models would be asked"), "agree with --yes, or ask none with --local"}
+		return hinted{usagef("paid language models would be called"), "confirm with --yes, or call none with --local"}
 	}
-	fmt.Fprint(a.stderr, "Go on? [y/N] ")
+	fmt.Fprint(a.stderr, "Continue? [y/N] ")
 	reply, err := a.readLine(ctx)
 	if err != nil {
 		return err
@@ -447,20 +449,20 @@ func (a *app) agree(ctx context.Context, yes bool) error {
 
 // estimateWords describes the estimated cost and its basis.
 func estimateWords(e answers.Estimate) string {
-	by := "by what the strategy usually takes"
+	by := "from typical runs of the strategy"
 	switch {
 	case e.Measured:
-		by = "by what the questions before have taken"
+		by = "from the questions asked so far"
 	case e.Tried > 0:
-		by = fmt.Sprintf("by what %s took of stand-ins that reply by a rule", count(e.Tried, "question", "questions"))
+		by = fmt.Sprintf("from %s asked of scripted models", count(e.Tried, "question", "questions"))
 	}
-	cost := "what they cost is not known: the configuration has no price for each model"
+	cost := "cost unknown: the configuration does not have a price for every model"
 	if e.Priced {
-		cost = "at the highest of the prices about " + money(e.CostMicros) + " of the configured currency"
+		cost = "at the highest configured price about " + money(e.CostMicros) + " of the configured currency"
 	}
 	asked := "no language model"
 	if e.Calls > 0 {
-		asked = fmt.Sprintf("about %s calls of models and %s tokens", thousands(e.Calls), thousands(e.Tokens))
+		asked = fmt.Sprintf("about %s model calls and %s tokens", thousands(e.Calls), thousands(e.Tokens))
 	}
 	said := fmt.Sprintf("%s: %s, %s", count(e.Questions, "question", "questions"), asked, by)
 	for _, s := range e.Services {

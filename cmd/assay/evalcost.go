@@ -42,7 +42,7 @@ func (a *app) evalCost(ctx context.Context, folders []string, f evalFlags, quest
 
 func writeCosts(w io.Writer, reports []strategies.CostReport) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "set\tway\thanded\trecall\tall gold\tcalls\ttokens\tlarge\tkept")
+	fmt.Fprintln(table, "set\tvariant\tpassages\trecall\tall gold\tcalls\ttokens\tlarge\tkept")
 	for _, r := range reports {
 		for _, way := range r.Ways {
 			fmt.Fprintf(table, "%s\t%s\t%.1f\t%s\t%s\t%.2f\t%.0f\t%.0f\t%.0f%%\n", r.Set, way.Way, way.Handed,

@@ -15,13 +15,13 @@ func (a *app) evalCoverage(ctx context.Context, folders []string, f evalFlags, p
 	var shares []float64
 	for _, p := range percents {
 		if p < 0 || p > 100 {
-			return usagef("--coverage %d is not from 0 to 100", p)
+			return usagef("--coverage %d is outside 0 to 100", p)
 		}
 		shares = append(shares, float64(p)/100)
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	if !f.json {
-		fmt.Fprintln(table, "set\tvectors of\tnDCG@10\tbeside text alone")
+		fmt.Fprintln(table, "set\tvectors of\tnDCG@10\tagainst text alone")
 	}
 	for _, folder := range folders {
 		err := a.evalSet(folder, f, func(set testset.Set, parts retrieval.Parts) error {

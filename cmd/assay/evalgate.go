@@ -32,7 +32,7 @@ func (v *evaluating) knownMeasures() error {
 		if near := config.Similar(name, known); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, ", ") + "?"
 		}
-		return hinted{usagef("the gate %s: there is no measure %s", v.flags.gate, name), hint}
+		return hinted{usagef("the gate %s: unknown measure %s", v.flags.gate, name), hint}
 	}
 	return nil
 }

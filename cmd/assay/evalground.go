@@ -40,39 +40,40 @@ func (a *app) evalGroundCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ground FILE.jsonl|FOLDER",
 		Short: "Measure the verifier on labelled claims",
-		Long: `Ground judges labelled claims with the local verifier and prints balanced accuracy, F1 of
-each verdict, calibration, and how many claims hard checks refused, rightly and wrongly.
+		Long: `Ground judges labelled claims with the local verifier and prints balanced accuracy, the F1
+of each verdict, calibration, and how many claims the hard checks rejected, and how many
+of those wrongly. No language model is called.
 
 FILE has one JSON object per line: {"id", "claim", "evidence", "label"}, and optionally
-"heading" and "kind"; - is standard input. Evidence is a text or a list of sentences. The
-labels of the common sets are known (docs/formats.md); others count as unsupported.
-FOLDER has passages.jsonl and paraphrases.jsonl, from which right and wrong claims are made.
+"heading" and "kind". - is standard input. Evidence is a text or a list of sentences. The
+labels of the common sets are known (docs/formats.md); other labels count as unsupported.
+FOLDER has passages.jsonl and paraphrases.jsonl; true and false claims are made from them.
 
-A claim is supported if its probability reaches the floor: for a FILE the balanced one,
-for a FOLDER and with --shown that of answers. No language model is called.`,
+A claim is supported if its probability reaches the floor. The default is the balanced
+floor for a FILE, and the floor for shown answers for a FOLDER.`,
 		Example: `  assay eval ground claims.jsonl
   assay eval ground claims.jsonl --out judged.jsonl && grep '"right":false' judged.jsonl`,
 		Args: oneArgument("FILE.jsonl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("floor") && !(f.floor > 0 && f.floor <= 1) {
-				return usagef("--floor %g is not within (0, 1]", f.floor)
+				return usagef("--floor %g is outside (0, 1]", f.floor)
 			}
 			if f.shown && f.floor > 0 {
-				return usagef("--shown and --floor are two floors")
+				return usagef("--shown and --floor exclude each other")
 			}
 			if f.half != "" && f.half != "dev" && f.half != "test" {
-				return usagef("--half %s is neither dev nor test", f.half)
+				return usagef("--half is %q, want dev or test", f.half)
 			}
 			return a.evalGround(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON")
-	flags.BoolVar(&f.shown, "shown", false, "use the floor for answers that are shown")
+	flags.BoolVar(&f.shown, "shown", false, "use the floor for shown answers")
 	flags.StringVar(&f.out, "out", "", "write the verdict on each claim to this `file`")
-	flags.Float64Var(&f.floor, "floor", 0, "use this least `probability` of supported")
-	flags.StringVar(&f.shared, "data", "", "`folder` with the sets that passages of a FOLDER are from")
-	flags.StringVar(&f.half, "half", "", "use only this `half` of a FOLDER's passages: dev or test")
+	flags.Float64Var(&f.floor, "floor", 0, "lowest `probability` of a supported claim")
+	flags.StringVar(&f.shared, "data", "", "`folder` with the sets that the passages of FOLDER come from")
+	flags.StringVar(&f.half, "half", "", "use only this `half` of the passages of FOLDER: dev or test")
 	return cmd
 }
 
@@ -157,7 +158,7 @@ func (a *app) noteLabels(unknown map[string]int) {
 	for _, label := range slices.Sorted(maps.Keys(unknown)) {
 		words = append(words, fmt.Sprintf("%q (%d)", label, unknown[label]))
 	}
-	fmt.Fprintf(a.stderr, "labels that are not known count as unsupported: %s\n", strings.Join(words, ", "))
+	fmt.Fprintf(a.stderr, "unknown labels, counted as unsupported: %s\n", strings.Join(words, ", "))
 }
 
 // A claimVerdict is a line of --out.

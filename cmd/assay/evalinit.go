@@ -28,14 +28,14 @@ func (a *app) evalInitCommand() *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Make a first set of questions from your documents, to correct",
-		Long: `Init reads the documents of the store, or of --docs PATH, and writes questions about them,
-each with its answer and the passage that has it. Some ask for things that the documents
-do not have. A model that is configured as the generator writes the questions; otherwise,
-and with --local, they are made from sentences by their grammar.
+		Short: "Write a first set of questions about your documents, for you to correct",
+		Long: `Init writes questions about the documents of the store, or of --docs PATH. Each has its
+answer and the passage that contains it. Some are questions that the documents do not
+answer. If a generator model is configured, it writes the questions; otherwise, and with
+--local, they are derived from the grammar of sentences.
 
-The questions are a beginning: correct each, delete the useless ones, add what is asked
-every day, and run assay eval FILE. An existing file is not overwritten.`,
+Treat the questions as a draft: correct each, delete useless ones, add those that your
+users ask, and run assay eval FILE. An existing file is not overwritten.`,
 		Example: `  assay eval init --docs ./handbook --questions 100 --out handbook.jsonl
   assay eval handbook.jsonl --docs ./handbook`,
 		Args: noArguments,
@@ -43,19 +43,19 @@ every day, and run assay eval FILE. An existing file is not overwritten.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "questions.jsonl", "write to this `file`; - is standard output")
-	flags.IntVar(&f.questions, "questions", 50, "make `n` questions, or as many as the documents give")
+	flags.IntVar(&f.questions, "questions", 50, "write `n` questions, or as many as the documents allow")
 	flags.Float64Var(&f.lacking, "unanswerable", 0.2, "`share` of questions that the documents do not answer")
 	flags.BoolVar(&f.local, "local", false, "call no language model")
-	flags.BoolVar(&f.yes, "yes", false, "call a paid model without asking")
+	flags.BoolVar(&f.yes, "yes", false, "call a paid model without asking for confirmation")
 	return cmd
 }
 
 func (a *app) evalInit(ctx context.Context, f initFlags) error {
 	if f.questions < 1 {
-		return usagef("--questions %d is under 1", f.questions)
+		return usagef("--questions %d is less than 1", f.questions)
 	}
 	if f.lacking < 0 || f.lacking >= 1 {
-		return usagef("--unanswerable %v is not from 0 to under 1", f.lacking)
+		return usagef("--unanswerable %v is outside [0, 1)", f.lacking)
 	}
 	shown := a.progress()
 	defer shown.clear()
@@ -78,7 +78,7 @@ func (a *app) evalInit(ctx context.Context, f initFlags) error {
 	}
 	shown.clear()
 	if len(cases) == 0 {
-		return hinted{fmt.Errorf("no question could be made of these documents"), "a language model can read more into them: see assay doctor"}
+		return hinted{fmt.Errorf("no question could be derived from these documents"), "configure a language model to write them (docs/models.md)"}
 	}
 	return a.writeCases(f, cases)
 }
@@ -98,7 +98,7 @@ func (a *app) writeCases(f initFlags, cases []testset.Case) error {
 		}
 	}
 	if len(cases) < f.questions {
-		fmt.Fprintf(a.stderr, "%d of %d questions: the documents give no more that are worth asking\n", len(cases), f.questions)
+		fmt.Fprintf(a.stderr, "%d of %d questions: the documents allow no more\n", len(cases), f.questions)
 	}
 	if f.out == "-" {
 		_, err := io.Copy(a.stdout, &lines)

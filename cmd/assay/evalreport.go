@@ -36,13 +36,13 @@ func (a *app) evalReportCommand() *cobra.Command {
 	var files reportFiles
 	cmd := &cobra.Command{
 		Use:   "report FILE",
-		Short: "Write the report of an evaluation as a page or as CSV",
-		Long: `Report converts the output of assay eval answers --json to a page of HTML, or to CSV with
-a row for each question (--csv) or each figure (--figures-csv).
+		Short: "Convert an evaluation to an HTML page or CSV",
+		Long: `Report converts the output of assay eval answers --json to an HTML page (--html), or to
+CSV with one row per question and strategy (--csv) or per figure (--figures-csv).
 
-The page needs no network and runs nothing from questions and answers. It is as
-confidential as the documents. In CSV a cell that a spreadsheet would take for a formula
-has an apostrophe before it.`,
+The page needs no network and runs no code from questions or answers. It is as
+confidential as the documents. CSV cells that a spreadsheet would read as a formula
+start with an apostrophe.`,
 		Example: `  assay eval answers questions.jsonl --json > report.json
   assay eval report report.json --html report.html --csv questions.csv`,
 		Args: oneArgument("FILE"),
@@ -58,9 +58,9 @@ has an apostrophe before it.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&files.html, "html", "", "write a page with plots and every question to this `file`")
-	flags.StringVar(&files.csv, "csv", "", "write a row for each question and strategy to this `file`")
-	flags.StringVar(&files.figures, "figures-csv", "", "write a row for each figure to this `file`")
+	flags.StringVar(&files.html, "html", "", "write an HTML page with plots and every question to this `file`")
+	flags.StringVar(&files.csv, "csv", "", "write one row per question and strategy to this `file`")
+	flags.StringVar(&files.figures, "figures-csv", "", "write one row per figure to this `file`")
 	return cmd
 }
 
@@ -72,10 +72,10 @@ func readReport(path string) (answers.Report, error) {
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("%w: %s is no report: %w", assay.ErrInvalid, path, err)
+		return r, fmt.Errorf("%w: %s is not a report: %w", assay.ErrInvalid, path, err)
 	}
 	if len(r.Systems) == 0 {
-		return r, hinted{fmt.Errorf("%w: %s is no report: it has no systems", assay.ErrInvalid, path), "assay eval answers SET --json prints one"}
+		return r, hinted{fmt.Errorf("%w: %s is not a report: it has no systems", assay.ErrInvalid, path), "create one with: assay eval answers SET --json"}
 	}
 	return r, nil
 }

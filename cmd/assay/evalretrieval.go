@@ -33,11 +33,11 @@ func (a *app) evalRetrievalCommand() *cobra.Command {
 		Long: `Retrieval searches for each question of a labelled set and prints nDCG, MRR, recall and
 the share of questions with all relevant passages, each with its 95% interval. The rows
 go from BM25 alone to the default search; the last column compares them with the first.
-With --mode, --fusion, --graph or --rerank there is one row, for a search with these.
+With --mode, --fusion, --graph or --rerank there is one row, for the search they select.
 --coverage measures the default search while only some passages have vectors.
 
 A FOLDER has corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and judgements
-(query-id, corpus-id, score) in qrels.tsv or qrels/test.tsv. Vectors are kept in a cache.`,
+(query-id, corpus-id, score) in qrels.tsv or qrels/test.tsv. Vectors are cached.`,
 		Example: `  assay eval retrieval ./scifact ./hotpotqa --json
   assay eval retrieval ./scifact --mode text --k1 1.2 --b 0.75
   assay eval retrieval ./scifact --coverage 10,50,90`,
@@ -47,12 +47,12 @@ A FOLDER has corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and judg
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.mode, "mode", "", "search by `text|vector|hybrid`")
-	flags.StringVar(&f.fusion, "fusion", "", "fuse words and vectors by `weighted|rrf`")
-	flags.StringVar(&f.graph, "graph", "", "follow names to other passages: `on|off`")
+	flags.StringVar(&f.fusion, "fusion", "", "fuse the text and vector rankings by `weighted|rrf`")
+	flags.StringVar(&f.graph, "graph", "", "follow entities to other passages: `on|off`")
 	flags.StringVar(&f.rerank, "rerank", "", "rerank the best hits: `on|off`")
 	flags.Float64Var(&f.bm25.K1, "k1", 0, "`k1` of BM25, above 0 to 10 (default 0.9)")
 	flags.Float64Var(&f.bm25.B, "b", 0, "`b` of BM25, above 0 to 1 (default 0.4)")
-	flags.IntSliceVar(&f.coverage, "coverage", nil, "measure with vectors for these `percentages` of the passages")
+	flags.IntSliceVar(&f.coverage, "coverage", nil, "measure with vectors for these percentages, as `10,50`")
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (f retrievalFlags) rankings(vectors bool) ([]retrieval.Ranking, error) {
 		{"rerank", f.rerank, []string{"on", "off"}},
 	} {
 		if flag.value != "" && !slices.Contains(flag.allowed, flag.value) {
-			return nil, usagef("--%s %q is none of %s", flag.name, flag.value, strings.Join(flag.allowed, ", "))
+			return nil, usagef("--%s is %q, want one of %s", flag.name, flag.value, strings.Join(flag.allowed, ", "))
 		}
 	}
 	if f.mode == "" && f.fusion == "" && f.graph == "" && f.rerank == "" {
@@ -121,7 +121,7 @@ func (f retrievalFlags) rankings(vectors bool) ([]retrieval.Ranking, error) {
 	case mode == "":
 		mode = "hybrid"
 	case mode != "text" && !vectors:
-		return nil, usagef("--mode %s needs vectors, and there is no encoder", mode)
+		return nil, usagef("--mode %s needs an encoder, and none is available", mode)
 	}
 	if mode != "hybrid" {
 		r.Mode = assay.Mode(mode)
@@ -150,13 +150,13 @@ func writeRetrieval(w io.Writer, r retrieval.Report, again bool) error {
 		fmt.Fprintf(&b, ", vectors of %s", r.Model)
 	}
 	if r.Dropped > 0 {
-		fmt.Fprintf(&b, "; %s of something that is not in the set", count(r.Dropped, "judgement", "judgements"))
+		fmt.Fprintf(&b, "; %s of passages or questions that are not in the set", count(r.Dropped, "judgement", "judgements"))
 	}
 	b.WriteString("\n")
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	header := "ranking\tnDCG@10\tMRR@10\trecall@10\trecall@100\tall gold@10"
 	if len(r.Rows) > 1 {
-		header += "\tnDCG@10 beside " + r.Rows[0].Ranking
+		header += "\tnDCG@10 against " + r.Rows[0].Ranking
 	}
 	fmt.Fprintln(table, header)
 	for _, row := range r.Rows {
@@ -195,6 +195,6 @@ func writeNotes(b *strings.Builder, rows []retrieval.Row) {
 		fmt.Fprintf(b, "note (%s): %s\n", count(questions[note], "question", "questions"), note)
 	}
 	if len(notes) > most {
-		fmt.Fprintf(b, "and %s of searches; --json has them\n", count(len(notes)-most, "more note", "more notes"))
+		fmt.Fprintf(b, "and %s of searches; --json prints them\n", count(len(notes)-most, "more note", "more notes"))
 	}
 }

@@ -28,14 +28,14 @@ type evalFlags struct {
 
 func (f *evalFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each set")
-	cmd.Flags().StringVar(&f.model, "model", "", "encoder, by its `name` in assay models list (default: the one in the program)")
-	cmd.Flags().StringVar(&f.cache, "cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	cmd.Flags().StringVar(&f.model, "model", "", "encoder `name`, as in assay models list (default: the built-in one)")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "keep vectors in this `folder` (default: one in the cache folder)")
 }
 
 // needFolders accepts one or more folders.
 func needFolders(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return hinted{usagef("no FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
+		return hinted{usagef("missing argument: the FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(testset.Set, retr
 		},
 	})
 	if errors.Is(err, context.Canceled) && f.embedder != nil {
-		return hinted{err, "vectors that were made are kept; run the same command to go on"}
+		return hinted{err, "vectors made so far are kept; run the same command to continue"}
 	}
 	return err
 }

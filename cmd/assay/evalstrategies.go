@@ -47,17 +47,17 @@ func (a *app) evalStrategiesCommand() *cobra.Command {
 	var f strategiesFlags
 	cmd := &cobra.Command{
 		Use:   "strategies FOLDER...",
-		Short: "Measure the strategies on labelled sets in the BEIR layout",
+		Short: "Compare the strategies on labelled sets in the BEIR layout",
 		Long: `Strategies asks each question of a labelled set with every strategy, over the same search
-and with ten passages for the generator, and prints recall and all gold of these passages
-with 95% intervals, the answers' agreement with the set, and the cost of a question. The
+and with ten passages for the generator. It prints recall and all gold of these passages
+with 95% intervals, the answers' agreement with the set, and the cost per question. The
 first row is a naive baseline: vector search, one prompt, no checks. Iterations are the
-searches for each sub-question. The strategy managed is left out: it is a service.
+searches per sub-question. The strategy managed is a remote service and is left out.
 
-The roles are local unless --record calls the configured models and keeps their replies,
-which --recorded plays back without a network; a local role stands in for a call that was
-not recorded. Replies quote the passages: a recording is as confidential as the set.
---savings measures instead what saves calls and tokens, and what evidence that costs.`,
+The roles are local by default. --record calls the configured models and stores their
+replies; --recorded plays them back without a network, with local roles for calls that
+were not recorded. A recording quotes the passages and is as confidential as the set.
+--savings instead measures ways to save calls and tokens, and the evidence each loses.`,
 		Example: `  assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
   assay eval strategies --recorded replies.jsonl ./musique`,
 		Args: needFolders,
@@ -66,13 +66,13 @@ not recorded. Replies quote the passages: a recording is as confidential as the 
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("json").Usage = "print a JSON object for each strategy of each set"
-	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these strategies, by `name` (default: all but managed)")
-	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
-	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
-	flags.BoolVar(&f.asAsked, "as-asked", false, "hand over what a strategy accepts, as ask does, and not ten passages")
-	flags.StringVar(&f.record, "record", "", "call the configured models and keep their replies in `FILE`")
-	flags.BoolVar(&f.scripted, "scripted", false, "with --record: models that reply by a rule instead")
-	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies in `FILE`, too")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "strategies to measure, by `name` (default: all but managed)")
+	flags.IntVar(&f.questions, "questions", 0, "ask only the first `n` questions of each set (default: all)")
+	flags.BoolVar(&f.markdown, "markdown", false, "print Markdown tables")
+	flags.BoolVar(&f.asAsked, "as-asked", false, "give the generator what the strategy accepts, as ask does, not ten passages")
+	flags.StringVar(&f.record, "record", "", "call the configured models and store their replies in `FILE`")
+	flags.BoolVar(&f.scripted, "scripted", false, "with --record: call scripted models instead")
+	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies in `FILE`")
 	flags.BoolVar(&f.savings, "savings", false, "measure ways to save calls and tokens instead")
 	return cmd
 }
@@ -121,16 +121,16 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 func (f strategiesFlags) check() error {
 	for _, name := range f.strategies {
 		if !slices.Contains(strategy.Names(), name) {
-			return usagef("--strategy %q is none of %s", name, strings.Join(strategy.Names(), ", "))
+			return usagef("--strategy is %q, want one of %s", name, strings.Join(strategy.Names(), ", "))
 		}
 	}
 	switch {
 	case f.json && f.markdown:
-		return usagef("--json and --markdown are two forms of one report")
+		return usagef("--json and --markdown exclude each other")
 	case f.record != "" && f.recorded != "":
-		return usagef("--record writes a recording and --recorded plays one back")
+		return usagef("--record and --recorded exclude each other")
 	case f.scripted && f.record == "":
-		return usagef("--scripted is for --record FILE")
+		return usagef("--scripted needs --record")
 	case f.questions < 0:
 		return usagef("--questions is negative")
 	}
@@ -206,7 +206,7 @@ func (a *app) printStrategies(rows []strategies.Row, f strategiesFlags, again bo
 }
 
 // strategyColumns are the headings of a table of strategies.
-var strategyColumns = []string{"strategy", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "iterations", "calls", "tokens", "time"}
+var strategyColumns = []string{"strategy", "recall", "all gold", "against static", "answered", "match", "f1", "steps", "searches", "iterations", "calls", "tokens", "time"}
 
 // strategyCells returns the cells of a row.
 func strategyCells(r strategies.Row) []string {
@@ -234,10 +234,10 @@ func strategyTitle(name string, r strategies.Row) string {
 		title += ", while replies are recorded"
 	}
 	if r.AsAsked {
-		title += ", handed over as ask does"
+		title += ", with the passages that the strategy accepts"
 	}
 	if r.Scripted {
-		title += " of scripted models (figures of the plumbing: they say nothing of what a model is worth)"
+		title += " of scripted models (a test of the plumbing: these figures say nothing about a real model)"
 	}
 	return title
 }
@@ -301,20 +301,20 @@ func strategyRemarks(rows []strategies.Row) []string {
 	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
 	for _, r := range rows {
 		if r.AsAsked {
-			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
+			say("%s passes %.1f passages to the generator on average", r.Strategy, r.Handed)
 			continue
 		}
 		if r.Over > 0 {
-			say("%s hands more than %d passages for %s; only so many count", r.Strategy, strategies.Handed, count(r.Over, "question", "questions"))
+			say("%s passes more than %d passages to the generator for %s; only the first %[2]d count", r.Strategy, strategies.Handed, count(r.Over, "question", "questions"))
 		}
 		if short := float64(strategies.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
-			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
+			say("%s passes %.1f passages to the generator on average", r.Strategy, r.Handed)
 		}
 		if r.AskedBack > 0 {
-			say("%s asks back what is meant by %s", r.Strategy, count(r.AskedBack, "question", "questions"))
+			say("%s asks for clarification of %s", r.Strategy, count(r.AskedBack, "question", "questions"))
 		}
 		if r.CallsFailed > 0 {
-			say("%s: no reply came of %s; local roles stood in, and nobody for the verifier", r.Strategy, count(r.CallsFailed, "call", "calls"))
+			say("%s: no reply to %s; local roles stood in, except for the verifier", r.Strategy, count(r.CallsFailed, "call", "calls"))
 		}
 		if r.Failed > 0 {
 			say("%s fails at %s: %s", r.Strategy, count(r.Failed, "question", "questions"), r.Failure)
@@ -327,7 +327,7 @@ func strategyRemarks(rows []strategies.Row) []string {
 func writeTargets(w io.Writer, t strategies.Targets) error {
 	var b strings.Builder
 	for _, g := range t.MultiHop {
-		fmt.Fprintf(&b, "%s: %s has %s all gold beside static, %s recall\n", g.Set, g.Strategy, interval(g.AllGold), interval(g.Recall))
+		fmt.Fprintf(&b, "%s: %s has %s all gold and %s recall against static\n", g.Set, g.Strategy, interval(g.AllGold), interval(g.Recall))
 	}
 	if s := t.Auto; s != nil {
 		fmt.Fprintf(&b, "auto, over %s: %.1f%% of the best mean recall (%s) and %.1f%% of the best mean all gold (%s), in %.0f%% of the steps of multihop\n",

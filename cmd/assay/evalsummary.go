@@ -128,7 +128,7 @@ func (v *evaluating) writeGolden(w io.Writer, s answers.System) {
 func (v *evaluating) writeReport(w io.Writer, r answers.Report) error {
 	fmt.Fprintf(w, "%s: %s, search by %s\n", r.Set, count(r.Cases, "question", "questions"), cmp.Or(r.Index, "nothing yet"))
 	if v.set.Unseen > 0 {
-		fmt.Fprintf(w, "%s that nobody has judged left out\n", count(v.set.Unseen, "run", "runs"))
+		fmt.Fprintf(w, "%s without a judgement left out\n", count(v.set.Unseen, "run", "runs"))
 	}
 	if err := writeFigures(w, r); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (v *evaluating) writeReport(w io.Writer, r answers.Report) error {
 		}
 		writeSlices(w, title, s)
 		if len(s.Worst) > 0 {
-			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
+			fmt.Fprintf(w, "\n%sworst questions, with their runs:\n", title)
 			for _, worst := range s.Worst {
 				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), max(v.app.width-24-len(stageWords(worst.Lost)), 20)))
 				if worst.Lost == answers.Broke || worst.Lost == answers.Mislabelled {
@@ -192,7 +192,7 @@ func writeSlices(w io.Writer, title string, s answers.System) {
 		}
 	}
 	if note := s.Notes["slices"]; note != "" {
-		fmt.Fprintf(w, "%snot told apart by %s\n", title, plainLine(note))
+		fmt.Fprintf(w, "%snot sliced by %s\n", title, plainLine(note))
 	}
 }
 
@@ -233,7 +233,7 @@ func writeFigures(w io.Writer, r answers.Report) error {
 	for i, s := range r.Systems {
 		fmt.Fprintf(table, "\t%s", s.Name)
 		if i > 0 || len(s.Against) > 0 {
-			fmt.Fprintf(table, "\tbeside %s", s.Against[0].Other)
+			fmt.Fprintf(table, "\tagainst %s", s.Against[0].Other)
 		}
 	}
 	fmt.Fprintln(table, "\tquestions\tby")

@@ -23,17 +23,12 @@ const (
 
 // exitTable is the help text for the constants above.
 const exitTable = `Exit codes:
-    0  answered, or done
-    1  error
-    2  invalid request: an unknown flag, strategy or filter, or an empty question
-    3  the documents do not answer the question
-    4  incomplete, or the question is ambiguous
-    5  conflicting: the documents disagree; both sides are cited
-    6  the answer waits for a review, or was rejected
-    7  another process is using this data or run
-    8  the data is damaged, foreign or newer, or a replay diverged
-    9  assay eval: a figure is worse than --gate allows
-  130  interrupted
+  0  answered, or done                            6  the answer awaits a review, or was rejected
+  1  error                                        7  another process is using this data or run
+  2  invalid request, such as an unknown flag     8  damaged, foreign or newer data; replay diverged
+  3  the documents do not answer the question     9  assay eval: a figure fails --gate
+  4  incomplete, or the question is ambiguous   130  interrupted
+  5  conflicting: both sides are cited
 `
 
 // hints maps a kind of error to its hint.
@@ -46,7 +41,7 @@ var hints = []struct {
 	{assay.ErrForeign, "name another directory with --data"},
 	{assay.ErrNewer, "update assay, or name another directory with --data"},
 	{assay.ErrReadOnly, "make it writable, or name another directory with --data"},
-	{assay.ErrFull, "make room and try again; what was stored before is kept"},
+	{assay.ErrFull, "free some space and try again; everything stored so far is kept"},
 }
 
 // exitCode maps an error to the process's exit code.

@@ -56,7 +56,7 @@ func TestMessage(t *testing.T) {
 		{hinted{usagef("no question"), "ask one"}, "no question; ask one"},
 		{fmt.Errorf("open x: %w", assay.ErrForeign), "open x: not assay's data; name another directory with --data"},
 		{fmt.Errorf("step plan: %w", context.Canceled), "interrupted"},
-		{hinted{context.Canceled, "go on with: assay resume r"}, "interrupted; go on with: assay resume r"},
+		{hinted{context.Canceled, "continue with: assay resume r"}, "interrupted; continue with: assay resume r"},
 	}
 	for _, test := range tests {
 		if got := message(test.err); got != test.want {
@@ -89,7 +89,7 @@ func TestHintDoctor(t *testing.T) {
 	}{
 		{app{}, damaged, "; see: assay doctor"},
 		{app{data: "my data"}, damaged, "; see: assay doctor --data 'my data'"},
-		{app{docs: []string{"a", "b"}}, damaged, "; see: assay doctor --docs a --docs b; once the folder is removed, the documents are read again"},
+		{app{docs: []string{"a", "b"}}, damaged, "; see: assay doctor --docs a --docs b; if you remove the folder, the documents are read again"},
 		{app{}, hinted{damaged, "do this"}, "; do this"},
 		{app{}, assay.ErrInvalid, ""},
 	} {

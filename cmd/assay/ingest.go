@@ -26,21 +26,20 @@ func (a *app) ingestCommand() *cobra.Command {
 	var f ingestFlags
 	cmd := &cobra.Command{
 		Use:   "ingest [PATH...]",
-		Short: "Bring documents in, or up to date",
+		Short: "Add documents to the store, or update them",
 		Long: `Ingest reads files and folders into the data directory: Markdown, HTML, plain text,
-reStructuredText, source code, CSV, JSON and JSONL, picked by content. Files that
-have not changed are not read again; what has disappeared from a folder is removed.
-What is skipped is listed with its reason; the rest is ingested all the same.
+reStructuredText, source code, CSV, JSON and JSONL, detected by content. It skips files
+that have not changed and removes documents whose files are gone from a folder. Files
+that it cannot read are listed with the reason; all others are ingested.
 
-.gitignore and .assayignore are honoured. A sidecar, NAME.EXT.metadata.json beside
+It honours .gitignore and .assayignore. A sidecar file, NAME.EXT.metadata.json beside
 NAME.EXT, gives a document metadata and an ACL. PATH may be - for standard input.
 
-Documents are searched as soon as they are stored. Their vectors take longer: few
-are made at once, and of many a search makes those that it needs. --wait makes all of them before ingest
-ends; without a PATH it makes those of what was ingested before, with --docs of the
-documents that ask keeps.
+Documents can be searched as soon as they are stored. Vectors for large sets are made
+later, when searches need them. --wait makes all vectors before ingest ends; without a
+PATH it makes the missing vectors of the store, or of the store of --docs.
 
-Ctrl-C keeps what was stored; ingest again to go on.`,
+Ctrl-C keeps everything stored so far. Run the same command again to continue.`,
 		Example: `  assay ingest ./handbook ./policies
   assay ingest --wait ./handbook
   assay ingest --wait --docs ./handbook
@@ -62,23 +61,23 @@ Ctrl-C keeps what was stored; ingest again to go on.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the report as one JSON object")
-	flags.BoolVar(&f.request.Wait, "wait", false, "make the vectors of all passages, too, before it ends")
-	flags.StringVar(&f.request.Collection, "collection", "", "the `collection` to put them into (default \"default\")")
-	flags.BoolVar(&f.request.RequireACL, "require-acl", false, "refuse documents without an ACL in this collection, from now on")
-	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "leave out what matches this `pattern`, in .gitignore's syntax; may be repeated")
-	flags.BoolVar(&f.request.Hidden, "hidden", false, "include names that start with a dot")
+	flags.BoolVar(&f.request.Wait, "wait", false, "make the vectors of all passages before returning")
+	flags.StringVar(&f.request.Collection, "collection", "", "add the documents to this `collection` (default \"default\")")
+	flags.BoolVar(&f.request.RequireACL, "require-acl", false, "from now on, reject documents without an ACL in this collection")
+	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "skip files that match this .gitignore `pattern`; may be repeated")
+	flags.BoolVar(&f.request.Hidden, "hidden", false, "include files and folders whose names start with a dot")
 	flags.Int64Var(&f.maxMB, "max-size", 0, "skip files larger than this many `MiB` (default 32)")
-	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even where size and time have not changed,\nand repair documents whose stored text is damaged")
-	flags.StringVar(&f.request.StdinName, "name", "", "the `name` of the document on standard input; its extension is a hint")
+	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even if its size and time have not changed,\nand repair documents whose stored text is damaged")
+	flags.StringVar(&f.request.StdinName, "name", "", "`name` of the document on standard input, with an extension")
 	return cmd
 }
 
 func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if len(a.docs) > 0 {
-		return usagef("--docs names documents to ask; give the paths to ingest as arguments")
+		return usagef("--docs is for ask and search; give the paths to ingest as arguments")
 	}
 	if f.maxMB < 0 || f.maxMB > math.MaxInt64>>20 {
-		return usagef("--max-size %d is negative, or more than a file can have", f.maxMB)
+		return usagef("--max-size %d is negative or too large", f.maxMB)
 	}
 	dir, err := a.dataDir(ctx)
 	if err != nil {
@@ -105,9 +104,9 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	}
 	switch stored := report.Added + report.Updated + report.Unchanged; {
 	case report.Interrupted, errors.Is(err, context.Canceled):
-		return hinted{err, "what was stored is kept; run the same command to go on"}
+		return hinted{err, "everything stored so far is kept; run the same command to continue"}
 	case err == nil && stored == 0 && len(report.Skipped) > 0:
-		return usagef("nothing was ingested: all there is was skipped")
+		return usagef("nothing was ingested: every file was skipped")
 	}
 	return err
 }
@@ -136,7 +135,7 @@ func (a *app) embed(ctx context.Context, f ingestFlags) error {
 		a.writeVectors(vectors, true)
 	}
 	if errors.Is(err, context.Canceled) {
-		return hinted{err, "what was stored is kept; run the same command to go on"}
+		return hinted{err, "everything stored so far is kept; run the same command to continue"}
 	}
 	return err
 }
@@ -164,11 +163,11 @@ func (a *app) writeVectors(v ingest.VectorReport, waited bool) {
 	case waited:
 		line = fmt.Sprintf("%s made in %s%s; %s", count(v.Stored, "vector", "vectors"), duration(took), perSecond(v.Stored, took), line)
 	case v.Problem != "":
-		line = "no vectors can be made, and searches are by text alone: " + v.Problem
+		line = "no encoder, so searches use text alone: " + v.Problem
 	case v.Missing() == 0:
 		return
 	default:
-		line += fmt.Sprintf("; searches make what they need, and all are made by: assay ingest --wait%s", a.sameStore())
+		line += fmt.Sprintf("; searches make the vectors they need; to make all now, run: assay ingest --wait%s", a.sameStore())
 	}
 	fmt.Fprintln(a.stdout, line)
 }
@@ -197,7 +196,7 @@ func skippedLine(s ingest.Skipped) string {
 func became(s ingest.Skipped) string {
 	switch {
 	case s.Removed:
-		return " (what was stored of it is removed)"
+		return " (its stored version was removed)"
 	case s.Kept > 0:
 		return fmt.Sprintf(" (%s stored earlier kept)", count(s.Kept, "document", "documents"))
 	}

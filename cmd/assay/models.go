@@ -22,16 +22,16 @@ func (a *app) modelsCommand() *cobra.Command {
 		Use:   "models",
 		Short: "Install sentence encoders and choose one",
 		Long: `Searches use the words of passages and their meaning, which a sentence encoder turns
-into vectors. One for English is in this program and needs nothing. Models manages
-others: BERT encoders with WordPiece vocabularies, as all-MiniLM, bge, e5 and gte.
+into vectors. An English encoder is built in. Models manages others: BERT encoders with
+WordPiece vocabularies, such as all-MiniLM, bge, e5 and gte. Language models are
+configured, not installed (docs/models.md).
 
-They are kept in $ASSAY_MODELS, or else in the user's cache directory, for all data
-directories. Which one a data directory uses is its own choice (assay models use),
-which may also be an embedding model of a provider.
+Encoders are installed in $ASSAY_MODELS, or in the user's cache directory, and shared by
+all data directories. Each data directory selects one with assay models use, or an
+embedding model of a configured provider.
 
-No command but assay models pull makes a network connection, unless a provider is
-configured: see docs/models.md, and assay doctor --offline. Language models are
-configured, not installed.`,
+Only assay models pull connects to the network, unless a provider is configured; to list
+the providers in use, run assay doctor --offline.`,
 		Example: `  assay models list
   assay models pull bge-small-en-v1.5
   assay models use bge-small-en-v1.5
@@ -45,11 +45,11 @@ func (a *app) modelsListCommand() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the encoders that are installed",
-		Long: `List prints the encoders that are installed: their dimensions, size on the disk,
-languages, and what they are worth in this data directory: the share of the passages
-that have their vectors. The one whose vectors are searched is marked *, the one that
-is to be searched once its vectors have caught up is marked >.`,
+		Short: "List the installed encoders",
+		Long: `List prints the installed encoders with their dimensions, size on disk and languages, and
+the share of the passages in this data directory that have their vectors. * marks the
+encoder whose vectors are searched; > marks the one that replaces it once all passages
+have its vectors.`,
 		Example: `  assay models list
   assay models list --known
   assay models list --data /srv/assay --json`,
@@ -57,7 +57,7 @@ is to be searched once its vectors have caught up is marked >.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.modelsList(cmd.Context(), all, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
-	cmd.Flags().BoolVar(&all, "known", false, "list what can be pulled by name instead")
+	cmd.Flags().BoolVar(&all, "known", false, "list the encoders that can be pulled by name")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (a *app) modelsList(ctx context.Context, known, asJSON bool) error {
 	}
 	list := []listedModel{{
 		Name: defaultModel, Model: embedded.Model, Dimensions: embedded.Dimensions, MaxTokens: embedded.MaxTokens,
-		Bytes: embedded.Bytes(), Languages: []string{embedded.Language}, Source: "in this program", Installed: true,
+		Bytes: embedded.Bytes(), Languages: []string{embedded.Language}, Source: "built in", Installed: true,
 	}}
 	for _, m := range there {
 		languages := m.Languages

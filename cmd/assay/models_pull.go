@@ -20,18 +20,16 @@ func (a *app) modelsPullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull NAME|OWNER/REPOSITORY|URL|FOLDER",
 		Short: "Install an encoder from a mirror, a URL or a folder",
-		Long: `Pull installs an encoder: config.json, model.safetensors, tokenizer.json or
-vocab.txt, and what else describes it. A NAME (assay models list --known) and an
-OWNER/REPOSITORY are looked for on Hugging Face, or on the mirror that --mirror or
-$ASSAY_MIRROR names; a URL is that of a folder with these files on any web server; a
-FOLDER is copied. A model that is carried to a computer without a network is
-installed there from its folder.
+		Long: `Pull installs an encoder: config.json, model.safetensors, tokenizer.json or vocab.txt,
+and the other files that describe it. A NAME (assay models list --known) or an
+OWNER/REPOSITORY is fetched from Hugging Face, or from the mirror in --mirror or
+$ASSAY_MIRROR. A URL is a folder with these files on any web server. A FOLDER is copied,
+which is how a model is installed on a computer without a network.
 
-A download that breaks off is taken up again; Ctrl-C keeps what has come, and the
-same command goes on with it. The files are checked against SHA256SUMS, where the
-source has one, and the weights against --sha256. The encoder is installed once it
-has been opened and has made a vector. Its sums are kept and checked whenever it is
-opened.`,
+Run the same command again to continue an interrupted download. Files are checked
+against SHA256SUMS if the source has it, and the weights against --sha256. The encoder
+is installed only after it has opened and made a vector. Its checksums are stored and
+checked each time it opens.`,
 		Example: `  assay models pull e5-small-v2
   assay models pull bge-small-en-v1.5 --mirror https://mirror.example.com
   assay models pull https://files.example.com/models/our-encoder --sha256 8131c6f8…
@@ -44,10 +42,10 @@ opened.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
-	flags.StringVar(&req.Name, "name", "", "the `name` to install it under")
-	flags.StringVar(&req.Mirror, "mirror", "", "the `URL` to look for names at (default $ASSAY_MIRROR, or "+models.DefaultMirror+")")
-	flags.StringVar(&req.SHA256, "sha256", "", "the `sum` that model.safetensors must have")
-	flags.BoolVar(&req.Replace, "replace", false, "replace another model of this name")
+	flags.StringVar(&req.Name, "name", "", "install it under this `name`")
+	flags.StringVar(&req.Mirror, "mirror", "", "fetch names from this `URL` (default $ASSAY_MIRROR, or "+models.DefaultMirror+")")
+	flags.StringVar(&req.SHA256, "sha256", "", "required SHA-256 `sum` of model.safetensors")
+	flags.BoolVar(&req.Replace, "replace", false, "replace an installed model of this name")
 	return cmd
 }
 
@@ -56,7 +54,7 @@ func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON boo
 		req.Mirror = a.getenv("ASSAY_MIRROR")
 	}
 	if isDefault(req.Name) || isDefault(req.What) && req.Name == "" {
-		return usagef("%s is the name of the encoder in the program; choose another with --name", cmp.Or(req.Name, req.What))
+		return usagef("%s is the name of the built-in encoder; choose another with --name", cmp.Or(req.Name, req.What))
 	}
 	folder, err := a.modelsFolder()
 	if err != nil {
@@ -83,11 +81,11 @@ func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON boo
 func hintPull(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return hinted{err, "what was fetched is kept; run the same command to go on"}
+		return hinted{err, "the files fetched so far are kept; run the same command to continue"}
 	case errors.Is(err, assay.ErrReadOnly):
 		return hinted{err, "make it writable, or name another folder with ASSAY_MODELS"}
 	case errors.Is(err, assay.ErrFull):
-		return hinted{err, "make room and run the same command to go on, or name another folder with ASSAY_MODELS"}
+		return hinted{err, "free some space and run the same command to continue, or name another folder with ASSAY_MODELS"}
 	case errors.Is(err, assay.ErrDamaged):
 		return hinted{err, "nothing was installed"}
 	}
@@ -129,23 +127,23 @@ func (a *app) modelsQuantiseCommand() *cobra.Command {
 	var bits int
 	cmd := &cobra.Command{
 		Use:   "quantise FOLDER --out FOLDER",
-		Short: "Make an encoder a half to a quarter of its size",
-		Long: `Quantise writes an encoder whose weights have 16 or 32 bits into a new folder with
-weights of 8 bits, and a token table of --table-bits. The same files give the same
-files, byte for byte: the encoder in this program was made so. SHA256SUMS in the new
-folder lists them.`,
+		Short: "Shrink an encoder to between a quarter and half of its size",
+		Long: `Quantise reads an encoder with 16-bit or 32-bit weights and writes it to a new folder
+with 8-bit weights and a token table of --table-bits. The output is reproducible byte for
+byte; the built-in encoder was made this way. SHA256SUMS in the new folder lists the
+checksums.`,
 		Example: `  assay models quantise ./bge-base-en-v1.5 --out ./bge-base-int8
   assay models pull ./bge-base-int8`,
 		Args: oneArgument("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return hinted{usagef("no folder to write to"), "name one with --out"}
+				return hinted{usagef("--out is missing"), "for example: --out ./encoder-int8"}
 			}
 			return a.modelsQuantise(cmd.Context(), args[0], out, bits, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "the `folder` to write, which is new or empty")
-	cmd.Flags().IntVar(&bits, "table-bits", models.DefaultTableBits, "`bits` of a number of the token table, 4 to 8")
+	cmd.Flags().StringVar(&out, "out", "", "write to this `folder`, which must be new or empty")
+	cmd.Flags().IntVar(&bits, "table-bits", models.DefaultTableBits, "`bits` per number in the token table, 4 to 8")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of the files")
 	return cmd
 }

@@ -20,12 +20,14 @@ func (a *app) modelsUseCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "use NAME",
-		Short: "Choose the encoder of this data directory",
-		Long: `Use has the passages of the data directory embedded with another encoder from now
-on. The vectors that are there are searched until the new ones have caught up, and
-are dropped then; vectors of two encoders are never compared. The name default
-stands for the encoder in the program, PROVIDER/MODEL for an embedding model of a
-provider that is configured: it is sent every passage, once, and every question.`,
+		Short: "Select the encoder of this data directory",
+		Long: `Use selects another encoder for the data directory. Searches use the existing vectors
+until all passages have new ones; then the old vectors are deleted. Vectors of different
+encoders are never compared.
+
+NAME is an installed encoder, default for the built-in one, or PROVIDER/MODEL for an
+embedding model of a configured provider. The provider then receives every passage once,
+and every question.`,
 		Example: `  assay models use bge-small-en-v1.5
   assay models use openai/text-embedding-3-small
   assay models use default --data /srv/assay`,
@@ -79,12 +81,12 @@ func whatFollows(model string, s engine.VectorStatus) string {
 	case s.Chunks == 0:
 		return model + " will embed the documents as they are ingested"
 	case share >= 1:
-		return fmt.Sprintf("%s serves: %s of %s have its vectors", model, percent(share), passages)
+		return fmt.Sprintf("%s is in use: %s of %s have its vectors", model, percent(share), passages)
 	case s.Serving != "" && s.Serving != model:
-		return fmt.Sprintf("%s has vectors of %s of %s; those of %s are searched until it has caught up. assay ingest --wait makes the rest now, searches a few at a time",
+		return fmt.Sprintf("%s has vectors for %s of %s. Searches use those of %s until all are made; to make the rest now, run: assay ingest --wait",
 			model, percent(share), passages, s.Serving)
 	default:
-		return fmt.Sprintf("%s has vectors of %s of %s; the rest is searched by text until it has caught up. assay ingest --wait makes them now, searches a few at a time",
+		return fmt.Sprintf("%s has vectors for %s of %s. The rest is searched by text until they are made; to make them now, run: assay ingest --wait",
 			model, percent(share), passages)
 	}
 }
@@ -93,7 +95,7 @@ func whatFollows(model string, s engine.VectorStatus) string {
 // one in the program, an installed one or a provider's.
 func (a *app) findEncoder(name string) (model, source string, err error) {
 	if isDefault(name) {
-		return embedded.Model, "in this program", nil
+		return embedded.Model, "built in", nil
 	}
 	if strings.Contains(name, "/") {
 		set, err := a.settings()
@@ -127,10 +129,9 @@ func (a *app) modelsRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm NAME",
 		Short: "Remove an installed encoder",
-		Long: `Rm removes an encoder from the models folder, and what is left of a pull that was
-not finished. The one that this data directory uses is kept, unless --force is
-given; other data directories are not known, and search by text alone where theirs
-is gone.`,
+		Long: `Rm removes an encoder from the models folder, and the files of an unfinished pull. It
+keeps the encoder of this data directory unless --force is given. It does not know about
+other data directories: those that use the encoder search by text alone once it is gone.`,
 		Example: `  assay models rm e5-small-v2`,
 		Args:    oneArgument("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,13 +139,13 @@ is gone.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
-	cmd.Flags().BoolVar(&force, "force", false, "remove it even though this data directory uses it")
+	cmd.Flags().BoolVar(&force, "force", false, "remove it even if this data directory uses it")
 	return cmd
 }
 
 func (a *app) modelsRemove(ctx context.Context, name string, force, asJSON bool) error {
 	if isDefault(name) {
-		return usagef("the encoder in the program cannot be removed")
+		return usagef("the built-in encoder cannot be removed")
 	}
 	folder, err := a.modelsFolder()
 	if err != nil {

@@ -32,10 +32,9 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Answer questions from your own documents, with checked citations",
-		Long: `assay answers questions from your own documents. Every sentence of an answer is
-cited, and each claim is verified against the cited words. It works offline;
-with a language model configured (OPENAI_API_KEY, ANTHROPIC_API_KEY,
-GEMINI_API_KEY, OLLAMA_HOST or --config), that model writes.
+		Long: `assay answers questions from your own documents, offline or with a language model. Every sentence
+of an answer is cited, and each claim is verified against the cited words. To use a model, set
+OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a --config file.
 
 ` + exitTable,
 		Example: `  assay ask --docs ./handbook "How many days of leave may I carry over?"
@@ -83,8 +82,8 @@ GEMINI_API_KEY, OLLAMA_HOST or --config), that model writes.
 }
 
 // usageTemplate is cobra's template without blank lines and, in subcommands, without the
-// descriptions of the global flags, so that the help of a command fits on one screen.
-const usageTemplate = `Usage:{{if .Runnable}}
+// descriptions of the global flags, so that the help of a command fits on one screen. The root has only subcommands.
+const usageTemplate = `Usage:{{if and .Runnable .HasParent}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if .HasExample}}
 

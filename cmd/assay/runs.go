@@ -18,10 +18,12 @@ func (a *app) runsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List the questions that were asked, newest first",
+		Short: "List past questions, newest first",
+		Long: `Runs lists past questions, newest first, with the ID, time and status of each run. A
+command that takes a run accepts its ID, a unique prefix of it, or "last".`,
 		Example: `  assay runs
-  assay runs --docs ./handbook      # those asked with ask --docs ./handbook
-  assay runs --json --limit 0       # all of them`,
+  assay runs --docs ./handbook      # questions of assay ask --docs ./handbook
+  assay runs --json --limit 0       # all runs`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
@@ -31,7 +33,7 @@ func (a *app) runsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
-	cmd.Flags().IntVar(&limit, "limit", 20, "list at most this many; 0 lists all")
+	cmd.Flags().IntVar(&limit, "limit", 20, "list at most `n` runs; 0 lists all")
 	cmd.AddCommand(a.diffRunsCommand(), a.exportRunsCommand(), a.pruneRunsCommand())
 	return cmd
 }
@@ -117,7 +119,7 @@ func findRun(ctx context.Context, e *engine.Engine, name string) (string, error)
 	case 1:
 		return found[0], nil
 	}
-	return "", usagef("run %q is the beginning of %d runs, %s and %s among them", name, len(found), found[0], found[1])
+	return "", usagef("run %q is ambiguous: it is a prefix of %d runs, such as %s and %s", name, len(found), found[0], found[1])
 }
 
 // findAnswered is findRun for a run to follow: "last" is the newest that has an answer.
@@ -134,7 +136,7 @@ func findAnswered(ctx context.Context, e *engine.Engine, name string) (string, e
 			return r.ID, nil
 		}
 	}
-	return "", hinted{fmt.Errorf("no run has an answer yet: %w", assay.ErrNotFound), "ask without --follow first"}
+	return "", hinted{fmt.Errorf("there is no run with an answer to follow: %w", assay.ErrNotFound), "ask without --follow first"}
 }
 
 // completeRuns offers the IDs of the runs to the shell.

@@ -17,16 +17,14 @@ func (a *app) diffRunsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two runs: requests, answers and steps",
-		Long: `Diff prints what two runs differ in: the fields of their requests and answers, and their
-steps by path. Run IDs, usage, times and readings of the clock are left out.
-
-A and B are run IDs, beginnings of them, or "last". The exit code is 0
-whether or not the runs differ.`,
+		Long: `Diff prints the differences between two runs: the fields of their requests and answers,
+and their steps by path. Run IDs, usage and times are ignored. A and B are run IDs,
+unique prefixes, or "last". The exit code is 0 whether or not the runs differ.`,
 		Example: `  assay runs diff 3k5m last
   assay runs diff 3k5m last --json | jq '.steps[].path'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef("want two: A B")
+				return usagef("want two runs: A B")
 			}
 			return nil
 		},
@@ -35,7 +33,7 @@ whether or not the runs differ.`,
 			return a.diffRuns(cmd.Context(), args[0], args[1], asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with the whole fields and steps")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with complete fields and steps")
 	return cmd
 }
 
@@ -80,7 +78,7 @@ func diffText(d engine.RunDiff) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\nSteps: %d the same\n", d.Same)
+	fmt.Fprintf(&b, "\nSteps: %d equal\n", d.Same)
 	for _, s := range d.Steps {
 		switch {
 		case s.B == nil:

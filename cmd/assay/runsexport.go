@@ -21,18 +21,18 @@ func (a *app) exportRunsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write runs for people to correct, as a set for assay eval",
-		Long: `Export writes a line of JSON for each run that has an answer, the newest first: the
-question, what was answered and cited, and room for what is right. For each line either
+		Short: "Export runs for correction, as a set for assay eval",
+		Long: `Export writes one JSON line per run with an answer, newest first: the question, the answer
+and its citations, and empty fields for a correction. In each line do one of these:
 
-  set "correct" to true, where the answer was right as it was given (with the status
-  not_found: where it was right to refuse), or
-  fill in "answers" with right answers, "gold" with the places that they rest on, or
+  set "correct" to true if the answer was right (for status not_found: if refusing was
+  right), or
+  fill in "answers" with right answers, "gold" with the places that support them, or
   both: [{"document": "end of its path", "quote": "words that stand there"}], or
-  set "unanswerable" to true, where the documents do not answer it.
+  set "unanswerable" to true if the documents do not answer the question.
 
-Lines that nobody has touched are left out by assay eval. A file that is there is not
-written over. What is exported quotes the documents: it is as confidential as they are.`,
+assay eval skips lines without a correction. An existing file is not overwritten. The
+export quotes the documents and is as confidential as they are.`,
 		Example: `  assay runs export --out runs.jsonl
   assay eval runs.jsonl`,
 		Args: noArguments,
@@ -44,7 +44,7 @@ written over. What is exported quotes the documents: it is as confidential as th
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write to this `file` (default: standard output)")
-	cmd.Flags().IntVar(&limit, "limit", 0, "look at this many runs at most (default: all)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "export at most the newest `n` runs (default: all)")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func exportedRun(ctx context.Context, e *engine.Engine, id string) (testset.Expo
 	}
 	var req engine.Request
 	if err := json.Unmarshal(r.Request, &req); err != nil {
-		return testset.Exported{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", id, assay.ErrDamaged, err)
+		return testset.Exported{}, fmt.Errorf("run %s: cannot read its request: %w: %w", id, assay.ErrDamaged, err)
 	}
 	return testset.Export(r, req.History, req.Filter, req.Collections), nil
 }
@@ -107,7 +107,7 @@ func exportedRun(ctx context.Context, e *engine.Engine, id string) (testset.Expo
 func writeNew(file string, data []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return hinted{usagef("%s is there already", file), "name another file, or remove it"}
+		return hinted{usagef("%s already exists", file), "name another file, or remove it"}
 	}
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ func (a *app) pruneRunsCommand() *cobra.Command {
 	var dry, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune --before AGE|DATE",
-		Short: "Remove old runs with their journals",
-		Long: `Prune removes the runs that were asked before a date, or longer ago than an age: their
-questions, journals and answers. They can no longer be shown, replayed or followed. Versions
-of documents that were kept only because these runs cite them go, too. A run that a process
-is driving stays. The space is used again; the files do not shrink.`,
+		Short: "Remove old runs and their journals",
+		Long: `Prune removes the runs before a date, or older than an age: their questions, journals and
+answers. They can no longer be shown, replayed or followed. Document versions that were
+kept only because these runs cite them are removed too. Active runs stay. The freed space
+is reused; the files do not shrink.`,
 		Example: `  assay runs prune --before 90d
   assay runs prune --before 2026-01-31 --dry-run`,
 		Args: noArguments,
@@ -32,7 +32,7 @@ is driving stays. The space is used again; the files do not shrink.`,
 			return a.pruneRuns(cmd.Context(), at, dry, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&before, "before", "", "an `age` in days or hours, as in 90d or 12h, or a date, as in 2026-01-31")
+	cmd.Flags().StringVar(&before, "before", "", "`age` in days or hours, as in 90d or 12h, or a date, as in 2026-01-31")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "count the runs and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the counts as a JSON object")
 	return cmd
@@ -71,15 +71,15 @@ func (a *app) pruneRuns(ctx context.Context, before time.Time, dry, asJSON bool)
 }
 
 func prunedLine(p engine.PrunedRuns, dry bool) string {
-	line := fmt.Sprintf("%d runs removed, and %d versions of documents that no run cites any more", p.Runs, p.Versions)
+	line := fmt.Sprintf("%d runs removed, and %d document versions that no other run cites", p.Runs, p.Versions)
 	switch {
 	case dry:
 		line = fmt.Sprintf("%d runs would be removed", p.Runs)
 	case p.Writing:
-		line = fmt.Sprintf("%d runs removed; another process is writing documents, so versions that no run cites any more go with the next ingest", p.Runs)
+		line = fmt.Sprintf("%d runs removed; another process is writing documents, so the next ingest removes the document versions that no other run cites", p.Runs)
 	}
 	if p.Live > 0 {
-		line += fmt.Sprintf("; %d left: a process is driving them", p.Live)
+		line += fmt.Sprintf("; %d kept because they are active", p.Live)
 	}
 	return line
 }

@@ -28,18 +28,16 @@ func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use:   "search [--docs PATH] \"QUERY\"",
-		Short: "Find passages, best first, without answering",
-		Long: `Find passages, best first, without answering.
+		Short: "Find passages without answering, best first",
+		Long: `Search lists the passages that match a query, best first. Near-duplicates are left
+out and counted. Each hit shows the terms that it matched and its scores:
 
-Each hit shows its scores and the terms that it matched:
   relevance  probability that the passage helps to answer the query
   bm25       score of the words in common with the query, 0 or more
   vector     cosine similarity of the meaning, up to 1
   graph      share of a walk over the entities of the best hits and the query
   fused      combined score that orders the candidates
-  rerank     score of the reranker, which orders the best candidates
-
-Near-duplicates are left out and counted.`,
+  rerank     score of the reranker, which orders the best candidates`,
 		Example: `  assay search "travel" --filter 'type = "markdown"' --json
   assay search "ErrServerClosed" --mode text
   assay search "car insurance" --rewrite "motor vehicle cover" --diversity 0.3
@@ -53,11 +51,11 @@ Near-duplicates are left out and counted.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the results as one JSON object")
 	flags.BoolVar(&f.explain, "explain", false, "explain the rank of each hit and the time of each stage")
-	flags.IntVar(&f.query.Limit, "limit", 10, "how many passages")
+	flags.IntVar(&f.query.Limit, "limit", 10, "number of passages")
 	flags.StringArrayVar(&f.query.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`")
 	flags.StringVar(&f.mode, "mode", "hybrid", "retrieval: text, vector or hybrid")
-	flags.StringVar(&f.fusion, "fusion", "weighted", "how the lists are fused: weighted or rrf (reciprocal rank fusion)")
+	flags.StringVar(&f.fusion, "fusion", "weighted", "fusion of rankings: weighted or rrf")
 	flags.Float64Var(&f.query.Diversity, "diversity", 0, "penalty for similarity to a better hit, from 0 to 1")
 	flags.BoolVar(&f.query.Feedback, "feedback", false, "also search for passages similar to the nearest ones")
 	flags.StringArrayVar(&f.query.Rewrites, "rewrite", nil, "also search this `wording` of the query; may be repeated")
@@ -231,7 +229,7 @@ func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 	fmt.Fprintf(b, "    ranks: bm25 %s, vector %s, graph %s, fused %s\n", rank(x.Ranks.BM25), rank(x.Ranks.Vector), rank(x.Ranks.Graph), rank(x.Ranks.Fused))
 	fmt.Fprintf(b, "    fused: words %.3f, vector %.3f, graph %.3f", x.Fusion.Words, x.Fusion.Vector, x.Fusion.Graph)
 	if x.Fusion.Place != nil {
-		fmt.Fprintf(b, "; words and vector give it a place worth %.3f", *x.Fusion.Place)
+		fmt.Fprintf(b, "; place by words and vector worth %.3f", *x.Fusion.Place)
 	}
 	b.WriteByte('\n')
 	if len(x.Rerank) > 0 {
@@ -242,7 +240,7 @@ func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 		fmt.Fprintf(b, "    rerank: %s\n", strings.Join(parts, ", "))
 	}
 	if unknown {
-		b.WriteString("    its vector is not known: its words alone give its place\n")
+		b.WriteString("    no vector yet: ranked by its words alone\n")
 	}
 	var features []string
 	for _, name := range retrieve.FeatureNames {
@@ -258,7 +256,7 @@ func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 // writeStages prints the dropped hits and the time that each stage took.
 func writeStages(b *strings.Builder, found retrieve.Explanation) {
 	for _, d := range found.Dropped {
-		fmt.Fprintf(b, "left out: %s says the same as a better hit\n", place(d.URI, d.Line, 0))
+		fmt.Fprintf(b, "left out: %s is a near-duplicate of a better hit\n", place(d.URI, d.Line, 0))
 	}
 	var parts []string
 	all := int64(0)

@@ -125,7 +125,7 @@ type unasked string
 func (u unasked) Model() string { return string(u) }
 
 func (u unasked) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, error) {
-	return nil, fmt.Errorf("%s is not asked: %w", string(u), assay.ErrUnavailable)
+	return nil, fmt.Errorf("%s is not called offline: %w", string(u), assay.ErrUnavailable)
 }
 
 // configHint returns the hint of a configuration error.

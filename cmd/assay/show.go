@@ -18,13 +18,11 @@ func (a *app) showCommand() *cobra.Command {
 	var asJSON, inputs bool
 	cmd := &cobra.Command{
 		Use:   "show RUN",
-		Short: "Show a run: its question, its answer, and every step",
-		Long: `Show prints what a run was asked, what it answered, and each step with its time
-and result, as its journal holds them.
-
-RUN is a run's ID, the beginning of one, or "last".`,
+		Short: "Show a run: question, answer and steps",
+		Long: `Show prints the question and the answer of a run, and each step of its journal with its
+time and result. RUN is a run ID, a unique prefix of one, or "last".`,
 		Example: `  assay show last
-  assay show last --inputs         # with what each step was given and what it brought
+  assay show last --inputs         # with the input and output of each step
   assay show last --json | jq '.steps[].path'`,
 		Args:              oneArgument("RUN"),
 		ValidArgsFunction: a.completeRuns,
@@ -33,7 +31,7 @@ RUN is a run's ID, the beginning of one, or "last".`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run and its steps as one JSON object")
-	cmd.Flags().BoolVar(&inputs, "inputs", false, "print each step's input and output whole")
+	cmd.Flags().BoolVar(&inputs, "inputs", false, "print the complete input and output of each step")
 	return cmd
 }
 

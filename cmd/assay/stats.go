@@ -33,41 +33,38 @@ func (a *app) statsCommand() *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show how runs went: quality without labels, drift, alarms, latency and cost",
-		Long: `Stats reads the journals of the store's runs and shows how they went, without any
-labels: the share whose evidence was sufficient on the first try, iterations, the
-relevance of the best passage, claims that the verifier rejected, questions that were
-not found, runs that a limit ended, errors of tools and models, latency and cost, in all
-and by day, strategy or collection.
+		Short: "Show the quality, drift, latency and cost of past runs",
+		Long: `Stats summarises the journals of the store's runs, without any labels: the share with
+sufficient evidence on the first try, iterations, the relevance of the best passage,
+rejected claims, unanswered questions, runs that hit a limit, errors of tools and models,
+latency and cost, in total and by day, strategy or collection. It reports:
 
-  alerts      signals of the recent runs that are out of bounds: more than 8 iterations
-              a question, limits that end more than 10% of the runs, a p95 above 30 s,
-              more than 2% of tools' calls failing
-  objectives  what all runs are to hold: a p95 of at most 20 s, limits that end fewer
-              than 5%, every trace complete
-  drift       signals of the recent runs that differ from those of the days before, by
-              more than chance (at 1% for all signals together)
-  alarms      what several signals that get worse together point to
+  objectives  targets for all runs: p95 latency at most 20 s, fewer than 5% hit a limit,
+              every trace complete
+  alerts      recent signals out of bounds: over 8 iterations a question, over 10% of
+              runs hit a limit, p95 above 30 s, over 2% of tool calls fail
+  drift       recent signals that differ significantly from the days before (1% level,
+              corrected for the number of signals)
+  alarms      combinations of worsening signals, with the likely cause
 
-Each names a symptom; --symptom NAME says what to do about it, --symptom help lists them.
-Days are those of UTC. Runs that are still under way count only where they have something
-to show. Nothing of a question or a document is shown.`,
+Each finding names a symptom; --symptom NAME prints its remedies. Days are in UTC.
+Unfinished runs count only where they have data. No question or document text is shown.`,
 		Example: `  assay stats
   assay stats --since 30d --by strategy
   assay stats --docs ./handbook --json
-  assay stats --html stats.html          # the same with plots
+  assay stats --html stats.html
   assay stats --symptom slow`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.stats(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
-	flags.StringVar(&f.by, "by", "day", "what the table is by: `day|strategy|collection`")
-	flags.StringVar(&f.html, "html", "", "write the report with its plots to this `file`")
-	flags.StringVar(&f.since, "since", "", "look only at runs of the last so many days or hours, as in 30d or 12h (default: all)")
-	flags.StringVar(&f.recent, "recent", "1d", "what is recent: the last so many days or hours")
-	flags.StringVar(&f.window, "window", "7d", "how far what is recent is held against what was before it")
-	flags.StringVar(&f.symptom, "symptom", "", "say what to do about a symptom, by its `name`; help: list them")
+	flags.StringVar(&f.by, "by", "day", "group the table by `key`: day, strategy or collection")
+	flags.StringVar(&f.html, "html", "", "write the report with plots to this HTML `file`")
+	flags.StringVar(&f.since, "since", "", "include runs up to this `age`, as in 30d or 12h (default: all)")
+	flags.StringVar(&f.recent, "recent", "1d", "runs up to this `age` are recent")
+	flags.StringVar(&f.window, "window", "7d", "compare recent runs with this `period` before them")
+	flags.StringVar(&f.symptom, "symptom", "", "print the remedies for the symptom `name`; help lists all")
 	return cmd
 }
 
@@ -76,7 +73,7 @@ func (a *app) stats(ctx context.Context, f statsFlags) error {
 		return a.symptoms(f.symptom, f.json)
 	}
 	if !slices.Contains([]string{"day", "strategy", "collection"}, f.by) {
-		return usagef("--by %q is none of day, strategy, collection", f.by)
+		return usagef("--by is %q, want one of day, strategy, collection", f.by)
 	}
 	o := stats.Options{Now: time.Now()}
 	var from time.Time
@@ -162,7 +159,7 @@ func tryFile(path string) error {
 	}
 	try, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.try")
 	if errors.Is(err, fs.ErrNotExist) {
-		return usagef("write %s: there is no folder %s", path, filepath.Dir(path))
+		return usagef("write %s: the folder %s does not exist", path, filepath.Dir(path))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -182,7 +179,7 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{r.All.Failed, "failed"}, {r.All.Runs - r.All.Ended, "not ended"}, {r.All.Cached, "given an earlier run's answer"}, {r.Measuring, "of evaluations and forks left out"}} {
+	}{{r.All.Failed, "failed"}, {r.All.Runs - r.All.Ended, "unfinished"}, {r.All.Cached, "answered from the cache"}, {r.Measuring, "from evaluations and forks, left out"}} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, "; %d %s", part.n, part.what)
 		}
@@ -191,7 +188,7 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 	groups := map[string][]stats.Group{"day": r.Days, "strategy": r.Strategies, "collection": r.Collections}[f.by]
 	const most = 31
 	if n := len(groups) - most; n > 0 {
-		fmt.Fprintf(&b, "(the first %d are left out; --json has all)\n", n)
+		fmt.Fprintf(&b, "(the first %d rows are left out; --json prints all)\n", n)
 		groups = groups[n:]
 	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -206,7 +203,7 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	b.WriteString("\nStages, all runs (they overlap: a verdict holds its model's call)\n")
+	b.WriteString("\nStages, all runs (they overlap: a verdict includes its model call)\n")
 	table = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "stage\truns\tp50\tp95\tp99\tcost p50\tcost p95")
 	for _, s := range r.All.Stages {
@@ -216,12 +213,12 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 		return err
 	}
 	writeCounts(&b, "Stops", r.All.Stops)
-	writeCounts(&b, "Replies of models", r.All.Finishes)
+	writeCounts(&b, "Model replies", r.All.Finishes)
 	if s := r.All.OutputTokens; s.Count > 0 {
 		fmt.Fprintf(&b, "Output tokens: p50 %.0f, p95 %.0f\n", s.P50, s.P95)
 	}
 	if s := r.All.Stale; s.Count > 0 {
-		fmt.Fprintf(&b, "Citations whose document was replaced or removed since: %d of %d (see --symptom %s)\n", s.Count, s.Of, stats.Stale)
+		fmt.Fprintf(&b, "Citations of documents replaced or removed since: %d of %d (see --symptom %s)\n", s.Count, s.Of, stats.Stale)
 	}
 	writeAlarms(&b, r)
 	_, err := io.WriteString(w, b.String())
@@ -311,7 +308,7 @@ func (a *app) symptoms(name string, asJSON bool) error {
 		all = slices.DeleteFunc(all, func(s stats.Symptom) bool { return s.Name != name })
 	}
 	if len(all) == 0 {
-		return hinted{usagef("there is no symptom %q", name), "see: assay stats --symptom help"}
+		return hinted{usagef("unknown symptom %q", name), "see: assay stats --symptom help"}
 	}
 	if asJSON {
 		return writeJSON(a.stdout, all)

@@ -44,7 +44,7 @@ func (a *app) followLine(answer assay.Answer) string {
 	case answer.AskBack != "":
 		return fmt.Sprintf("Say which: assay ask --follow %s%s \"…\"", answer.Run, a.sameStore())
 	case a.faintOut:
-		return "Run " + answer.Run + "; ask on with: assay ask --follow last" + a.sameStore() + " \"…\""
+		return "Run " + answer.Run + "; to continue, run: assay ask --follow last" + a.sameStore() + " \"…\""
 	}
 	return ""
 }

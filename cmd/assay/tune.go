@@ -33,20 +33,19 @@ func (a *app) tuneCommand() *cobra.Command {
 	var f tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune SET",
-		Short: "Choose settings by your own labelled questions",
+		Short: "Choose settings from your own labelled questions",
 		Long: `Tune tries other settings on the labelled questions of SET and reports which are worth
-changing, with the gain to expect:
+changing, with the expected gain:
 
-  retrieval.vector_weight, .rerank    by nDCG@10 of the gold
-  strategies.corrective.floor, .held  by the share of questions that come out right
-  strategies.auto.escalate            the same: where auto goes on if its first search does
-                                      not suffice; of equal ones that with the fewest steps
+  retrieval.vector_weight, .rerank    measured by nDCG@10 of the gold
+  strategies.corrective.floor, .held  measured by the share of right answers
+  strategies.auto.escalate            the same; ties go to the one with the fewest steps
 
 Settings are chosen by cross-validation, with the questions about one document kept
 together. A setting changes only if the 95% interval of its gain on held-out questions is
-above 0 and p at most 0.01. Thresholds below the usual ones are tried only if SET has
-questions that the documents do not answer. No language model is called. An interrupted
-tune is resumed by the same command.`,
+above 0 and p is at most 0.01. Thresholds below the defaults are tried only if SET has
+unanswerable questions. No language model is called. Run the same command again to resume
+an interrupted tune.`,
 		Example: `  assay tune questions.jsonl --docs ./handbook --limit 100
   assay tune questions.jsonl --write`,
 		Args: oneArgument("SET"),
@@ -54,14 +53,14 @@ tune is resumed by the same command.`,
 	}
 	flags := cmd.Flags()
 	g := &f.answers
-	flags.StringArrayVar(&g.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated\n(default: the passages of SET, or the store in --data)")
-	flags.StringVar(&f.strategy, "strategy", "", "ask by this strategy, by `name` (default: the configured one, or auto)")
-	flags.StringVar(&g.out, "out", "", "the `folder` that keeps what was measured (default: one in the user's cache folder)")
-	flags.IntVar(&g.limit, "limit", 0, "use the first `n` questions (default: all)")
-	flags.IntVar(&g.parallel, "parallel", 0, "ask `n` questions at a time (default: one on each processor)")
-	flags.BoolVar(&g.words, "words", false, "make no vectors: search by words alone, where the documents are read for this")
-	flags.StringVar(&g.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
-	flags.BoolVar(&f.write, "write", false, "write what is worth changing into the configuration file")
+	flags.StringArrayVar(&g.docs, "docs", nil, "ask about the documents at this `path`; may be repeated\n(default: the passages of SET, or the store in --data)")
+	flags.StringVar(&f.strategy, "strategy", "", "strategy to tune, by `name` (default: the configured one, or auto)")
+	flags.StringVar(&g.out, "out", "", "keep measurements in this `folder` (default: one in the cache folder)")
+	flags.IntVar(&g.limit, "limit", 0, "use only the first `n` questions (default: all)")
+	flags.IntVar(&g.parallel, "parallel", 0, "ask `n` questions at a time (default: one per processor)")
+	flags.BoolVar(&g.words, "words", false, "make no vectors: search by words alone (with --docs or the passages of SET)")
+	flags.StringVar(&g.cache, "cache", "", "keep vectors in this `folder` (default: one in the cache folder)")
+	flags.BoolVar(&f.write, "write", false, "write the recommended changes to the configuration file")
 	flags.BoolVar(&g.json, "json", false, "print one JSON object")
 	return cmd
 }
@@ -82,11 +81,11 @@ func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
 		return err
 	}
 	if v.set.Labelled(f.answers.limit) == 0 {
-		return hinted{usagef("%s has no labelled question to choose by", path), "give questions answers, gold, or \"unanswerable\": true; see assay eval init"}
+		return hinted{usagef("%s has no labelled questions", path), "label them with answers, gold, or \"unanswerable\": true; see assay eval init --help"}
 	}
 	t, err := v.tune(ctx, f)
 	if errors.Is(err, context.Canceled) {
-		return hinted{err, "what was measured is kept; run the same command to go on"}
+		return hinted{err, "measurements so far are kept; run the same command to continue"}
 	}
 	if err != nil {
 		return err
@@ -208,7 +207,7 @@ func writeTuning(w io.Writer, t tuned, place string, width int) error {
 			said := ""
 			switch {
 			case i == 0 && k.Current == k.Chosen:
-				said = "configured, and kept"
+				said = "configured, kept"
 			case i == 0:
 				said = "configured"
 			case c.Value == k.Chosen:
@@ -233,13 +232,13 @@ func writeTuning(w io.Writer, t tuned, place string, width int) error {
 	case t.Config == "":
 		b.WriteString("\nno change\n")
 	case t.Written != "":
-		fmt.Fprintf(&b, "\nwritten into %s", shortPath(t.Written))
+		fmt.Fprintf(&b, "\nwritten to %s", shortPath(t.Written))
 		if t.Backup != "" {
-			fmt.Fprintf(&b, " (before: %s)", shortPath(t.Backup))
+			fmt.Fprintf(&b, " (backup: %s)", shortPath(t.Backup))
 		}
 		fmt.Fprintf(&b, ":\n\n%s", t.Config)
 	default:
-		fmt.Fprintf(&b, "\nfor %s, or add --write:\n\n%s", shortPath(place), t.Config)
+		fmt.Fprintf(&b, "\nadd this to %s, or run again with --write:\n\n%s", shortPath(place), t.Config)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -251,7 +250,7 @@ func verdictOf(k tune.Knob) string {
 	if k.Gain.P < 0.001 {
 		p = "p < 0.001"
 	}
-	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, %s) on questions that took no part in choosing", k.Gain.Mean, k.Gain.Low, k.Gain.High, p)
+	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, %s) on held-out questions", k.Gain.Mean, k.Gain.Low, k.Gain.High, p)
 	switch {
 	case k.Cheaper:
 		return fmt.Sprintf("change: %s (right %+.3f, %+.3f to %+.3f)", k.Why, k.Gain.Mean, k.Gain.Low, k.Gain.High)

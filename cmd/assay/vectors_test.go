@@ -86,7 +86,7 @@ func (x *terminal) want(code int, match string, line ...string) string {
 
 func TestIngestWait(t *testing.T) {
 	x := newTerminal(t, 90)
-	x.want(0, `^0 of 90 passages with vectors of hashing/32; searches make what they need, and all are made by: assay ingest --wait$`, "ingest", "NOTES")
+	x.want(0, `^0 of 90 passages with vectors of hashing/32; searches make the vectors they need; to make all now, run: assay ingest --wait$`, "ingest", "NOTES")
 	x.want(0, `vectors? yet`, "ask", "--trace", "Where does lantern7 burn?")
 	x.want(0, `^ok    vectors +hashing/32: [1-8]?[0-9] of 90 chunks$`, "doctor")
 	x.want(0, `^[0-9]+ vectors made in .* \([0-9]+ a second\); 90 of 90 passages with vectors of hashing/32$`, "ingest", "--wait")
@@ -167,7 +167,7 @@ func (x *terminal) json(into any, code int, line ...string) string {
 func TestBrokenEncoder(t *testing.T) {
 	x := newTerminal(t, 10)
 	x.encoder.err = fmt.Errorf("/models/gte/model.safetensors: it ends after 17 bytes: %w", assay.ErrDamaged)
-	x.want(0, `^no vectors can be made, and searches are by text alone: open encoder .*model.safetensors: it ends after 17 bytes`, "ingest", "NOTES")
+	x.want(0, `^no encoder, so searches use text alone: open encoder .*model.safetensors: it ends after 17 bytes`, "ingest", "NOTES")
 	x.want(exitDamaged, `model.safetensors`, "ingest", "--wait", "NOTES")
 	x.want(exitDamaged, `model.safetensors`, "ingest", "--wait")
 	x.want(0, `^Note: searched by text alone: .*`, "ask", "Where does lantern7 burn?")

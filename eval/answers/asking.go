@@ -171,7 +171,7 @@ func (a *asker) run(ctx context.Context, id string, c testset.Case, contender Co
 	failed := err
 	stored, _, err = a.engine.Run(ctx, a.principal, id)
 	if err == nil && stored.State != assay.RunDone && stored.State != assay.RunFailed {
-		err = errors.Join(fmt.Errorf("run %s is %s, and should have ended: %w", id, stored.State, assay.ErrDamaged), failed)
+		err = errors.Join(fmt.Errorf("run %s is %s, but should have ended: %w", id, stored.State, assay.ErrDamaged), failed)
 	}
 	return stored, err
 }

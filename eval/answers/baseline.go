@@ -125,20 +125,20 @@ func writeLines(file string, b Baseline) error {
 func ReadBaseline(file string) (Baseline, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Baseline{}, fmt.Errorf("the baseline: %w: %w", err, assay.ErrInvalid)
+		return Baseline{}, fmt.Errorf("read the baseline: %w: %w", err, assay.ErrInvalid)
 	}
 	if err != nil {
 		return Baseline{}, err
 	}
 	var b Baseline
 	if err := json.Unmarshal(data, &b); err != nil {
-		return b, fmt.Errorf("the baseline %s: %w: %w", file, err, assay.ErrInvalid)
+		return b, fmt.Errorf("read the baseline %s: %w: %w", file, err, assay.ErrInvalid)
 	}
 	switch {
 	case b.Format > baselineFormat:
-		return b, fmt.Errorf("the baseline %s is of format %d, this program knows %d: %w", file, b.Format, baselineFormat, assay.ErrNewer)
+		return b, fmt.Errorf("the baseline %s has format %d; this program supports up to %d: %w", file, b.Format, baselineFormat, assay.ErrNewer)
 	case b.Format < 1 || len(b.Systems) == 0:
-		return b, fmt.Errorf("%s is no baseline: %w", file, assay.ErrInvalid)
+		return b, fmt.Errorf("%s is not a baseline: %w", file, assay.ErrInvalid)
 	}
 	return b, nil
 }

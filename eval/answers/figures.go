@@ -42,11 +42,11 @@ func (t *tally) system() System {
 func (t *tally) notes(s System) map[string]string {
 	notes := map[string]string{}
 	if missing := len(t.cases) - count(t.there); missing > 0 {
-		notes["right"] = fmt.Sprintf("%d questions were not asked yet", missing)
+		notes["right"] = fmt.Sprintf("%d questions have not been asked yet", missing)
 	}
 	for _, f := range s.Figures {
 		if f.Name == "recall@100" {
-			notes[f.Name] = "of what the searches of a run bring, which is fewer than 100"
+			notes[f.Name] = "over the results of a run's searches, which are fewer than 100"
 		}
 	}
 	for name, why := range t.notJudged {
@@ -54,10 +54,10 @@ func (t *tally) notes(s System) map[string]string {
 		notes[name] = fmt.Sprintf("not judged for %d of the questions: %s", len(why), why[first])
 	}
 	if many := t.unsliced(); len(many) > 0 {
-		notes["slices"] = fmt.Sprintf("%s: more than %d values, and no table", strings.Join(many, ", "), maxSliceValues)
+		notes["slices"] = fmt.Sprintf("%s: more than %d values, so no table", strings.Join(many, ", "), maxSliceValues)
 	}
 	if len(s.Calibration) > 0 {
-		notes["calibration"] = "of shown claims; one counts as right where it cites gold"
+		notes["calibration"] = "over shown claims; a claim counts as right if it cites gold"
 	}
 	return notes
 }
@@ -122,7 +122,7 @@ func (t *tally) figures(at []int) []Figure {
 
 // nobody is the name of the judge in reports if every question was refused. A refusal of an
 // answerable question counts as wrong, and no judge reads it.
-const nobody = "nobody (every one was refused)"
+const nobody = "none (every question was refused)"
 
 // judge returns the names of the judges of a measure.
 func (t *tally) judge(name string) string {
@@ -210,7 +210,7 @@ func remediesOf(s System) []string {
 	there := s.Lost[NotIngested]+s.Lost[Mislabelled] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]
 	for _, f := range s.Figures {
 		if f.Name == "recall@10" && f.Mean < chunkingRecall && there {
-			all = append(all, fmt.Sprintf("recall@10 is %.2f, under %.2f: look at how the documents are cut into passages first, before anything else is tuned", f.Mean, chunkingRecall))
+			all = append(all, fmt.Sprintf("recall@10 is %.2f, below %.2f: check how the documents are split into passages before tuning anything else", f.Mean, chunkingRecall))
 		}
 	}
 	for _, stage := range slices.SortedFunc(maps.Keys(s.Lost), func(a, b Stage) int {

@@ -134,10 +134,10 @@ func (f *Folder) identify(identity Identity) error {
 	}
 	var e evaluation
 	if err := json.Unmarshal(data, &e); err != nil || e.Name == "" {
-		return fmt.Errorf("%s cannot be read: %w", file, assay.ErrDamaged)
+		return fmt.Errorf("cannot read %s: %w", file, assay.ErrDamaged)
 	}
 	if e.Format > folderFormat {
-		return fmt.Errorf("%s is of format %d, this program knows %d: %w", file, e.Format, folderFormat, assay.ErrNewer)
+		return fmt.Errorf("%s has format %d; this program supports up to %d: %w", file, e.Format, folderFormat, assay.ErrNewer)
 	}
 	if differs := e.differs(identity); differs != "" {
 		return fmt.Errorf("%s holds another evaluation: %s: %w", f.Dir, differs, assay.ErrInvalid)
@@ -150,9 +150,9 @@ func (f *Folder) identify(identity Identity) error {
 func (i Identity) differs(other Identity) string {
 	if i.Hash != other.Hash {
 		if i.Set != other.Set {
-			return fmt.Sprintf("that of the set %s, and this is %s", i.Set, other.Set)
+			return fmt.Sprintf("its set is %s, and now it is %s", i.Set, other.Set)
 		}
-		return fmt.Sprintf("that of other questions, labels or passages of the set %s", i.Set)
+		return fmt.Sprintf("the questions, labels or passages of the set %s have changed", i.Set)
 	}
 	for _, keys := range []map[string]string{i.Config, other.Config} {
 		for k := range keys {

@@ -39,8 +39,8 @@ func TestFolderIdentity(t *testing.T) {
 		want string
 	}{
 		{id, ""},
-		{answers.Identity{Set: "b", Hash: "2", Config: id.Config}, "that of the set a, and this is b"},
-		{answers.Identity{Set: "a", Hash: "2", Config: id.Config}, "other questions, labels or passages"},
+		{answers.Identity{Set: "b", Hash: "2", Config: id.Config}, "its set is a, and now it is b"},
+		{answers.Identity{Set: "a", Hash: "2", Config: id.Config}, "the questions, labels or passages of the set a have changed"},
 		{answers.Identity{Set: "a", Hash: "1", Config: map[string]string{"data": "/y"}}, `its data is "/x", and now it is "/y"`},
 		{answers.Identity{Set: "a", Hash: "1", Config: map[string]string{"data": "/x", "role generator": "m"}}, `its role generator is "", and now it is "m"`},
 	} {

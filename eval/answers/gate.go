@@ -37,7 +37,7 @@ type Tolerance struct {
 func ReadGate(file string) (Gate, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Gate{}, fmt.Errorf("the gate: %w: %w", err, assay.ErrInvalid)
+		return Gate{}, fmt.Errorf("read the gate: %w: %w", err, assay.ErrInvalid)
 	}
 	if err != nil {
 		return Gate{}, err
@@ -124,17 +124,17 @@ func (g Gate) Check(r Report, b Baseline) Gating {
 	for _, s := range r.Systems {
 		base, ok := b.system(s.Name)
 		if !ok {
-			result.fail(Failure{System: s.Name, Why: "the baseline does not have this system"})
+			result.fail(Failure{System: s.Name, Why: "the baseline lacks this system"})
 			continue
 		}
 		if base.Name != s.Name {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s is held to what %s came to, the only system of the baseline", s.Name, base.Name))
+			result.Notes = append(result.Notes, fmt.Sprintf("%s is compared with %s, the only system of the baseline", s.Name, base.Name))
 		}
 		g.checkSystem(&result, s, base)
 	}
 	for _, base := range b.Systems {
 		if !slices.ContainsFunc(r.Systems, func(s System) bool { return s.Name == base.Name || len(b.Systems) == 1 }) {
-			result.fail(Failure{System: base.Name, Why: "it was not asked"})
+			result.fail(Failure{System: base.Name, Why: "it was not measured"})
 		}
 	}
 	result.Passed = len(result.Failures) == 0
@@ -168,7 +168,7 @@ func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
 		}
 	}
 	if fresh > 0 {
-		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d questions are not in the baseline, and count for nothing", s.Name, fresh))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d questions are not in the baseline and do not count", s.Name, fresh))
 	}
 	if gone := len(base.Cases) - len(twins); gone > 0 {
 		result.fail(Failure{System: s.Name, Why: fmt.Sprintf("%d questions of the baseline were not asked", gone)})
@@ -177,7 +177,7 @@ func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
 		result.Checked++
 		c := compare(measureOf(name, s, base), twins)
 		if c.excused > 0 {
-			result.Notes = append(result.Notes, fmt.Sprintf("%s: %s: %d questions that had it do not have it now, and are right; they are left out", s.Name, name, c.excused))
+			result.Notes = append(result.Notes, fmt.Sprintf("%s: %s: %d questions that had it before lack it now and are right; they do not count", s.Name, name, c.excused))
 		}
 		if f, ok := g.Metrics[name].check(c); !ok {
 			f.System, f.Metric = s.Name, name
@@ -247,26 +247,26 @@ func (t Tolerance) check(c comparison) (Failure, bool) {
 	f := Failure{Was: was, Is: is}
 	switch less := c.measure.Less; {
 	case !c.there:
-		f.Why = "no question has it now"
+		f.Why = "no question has a value now"
 	case less && c.lost > 0:
-		f.Why = fmt.Sprintf("%d questions that had it do not have it now, and are wrong", c.lost)
+		f.Why = fmt.Sprintf("%d questions that had a value before lack it now and are wrong", c.lost)
 	case t.Tolerance != nil && !c.known:
-		f.Why = "the baseline does not have it"
+		f.Why = "the baseline lacks this measure"
 	case t.Tolerance != nil && len(c.is) == 0:
-		f.Why = "no question has it on both sides"
+		f.Why = "no question has a value in both"
 	case t.Tolerance != nil && !less && is < was-*t.Tolerance-slack:
 		f.Why = fmt.Sprintf("it fell by %.4g, more than %g", was-is, *t.Tolerance)
 	case t.Tolerance != nil && less && is > was+*t.Tolerance+slack:
 		f.Why = fmt.Sprintf("it rose by %.4g, more than %g", is-was, *t.Tolerance)
 	case t.Min != nil && now < *t.Min-slack:
-		f.Is, f.Why = now, fmt.Sprintf("it is under %g", *t.Min)
+		f.Is, f.Why = now, fmt.Sprintf("it is below %g", *t.Min)
 	case t.Max != nil && now > *t.Max+slack:
-		f.Is, f.Why = now, fmt.Sprintf("it is over %g", *t.Max)
+		f.Is, f.Why = now, fmt.Sprintf("it is above %g", *t.Max)
 	default:
 		return f, true
 	}
 	if c.lost > 0 && !c.measure.Less {
-		f.Why += fmt.Sprintf("; %d questions that had it do not have it now, and count as 0", c.lost)
+		f.Why += fmt.Sprintf("; %d questions that had a value before lack it now and count as 0", c.lost)
 	}
 	return f, false
 }

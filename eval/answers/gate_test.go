@@ -67,10 +67,10 @@ func TestGate(t *testing.T) {
 		{"worse", "metrics: {right: {tolerance: 0.2}}", reportOf(true, true, false, false), []string{"right: it fell by 0.25, more than 0.2"}, []string{"c wrong"}},
 		{"one for another", "metrics: {right: {tolerance: 0}}", reportOf(true, true, false, true), nil, []string{"c wrong", "d right"}},
 		{"more of what is better less", "metrics: {tokens: {tolerance: 10}}", dearer, []string{"tokens: it rose by 50, more than 10"}, nil},
-		{"under the least", "metrics: {right: {min: 0.9}}", was, []string{"right: it is under 0.9"}, nil},
-		{"over the most", "metrics: {tokens: {max: 99}}", was, []string{"tokens: it is over 99"}, nil},
-		{"a metric that neither has", "metrics: {rihgt: {tolerance: 1}}", was, []string{"rihgt: no question has it now"}, nil},
-		{"a metric that the baseline has not", "metrics: {latency_ms: {tolerance: 100}}", was, []string{"latency_ms: the baseline does not have it"}, nil},
+		{"under the least", "metrics: {right: {min: 0.9}}", was, []string{"right: it is below 0.9"}, nil},
+		{"over the most", "metrics: {tokens: {max: 99}}", was, []string{"tokens: it is above 99"}, nil},
+		{"a metric that neither has", "metrics: {rihgt: {tolerance: 1}}", was, []string{"rihgt: no question has a value now"}, nil},
+		{"a metric that the baseline has not", "metrics: {latency_ms: {tolerance: 100}}", was, []string{"latency_ms: the baseline lacks this measure"}, nil},
 		{"a question fewer", "metrics: {right: {tolerance: 1}}", reportOf(true, true, true), []string{": 1 questions of the baseline were not asked"}, nil},
 		{"a question more", "metrics: {right: {tolerance: 0}}", reportOf(true, true, true, false, false), nil, nil},
 	}
@@ -106,7 +106,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := anything.Check(renamed, written(t, was)); !g.Passed || len(g.Notes) != 1 || g.Notes[0] != "static is held to what auto came to, the only system of the baseline" {
+	if g := anything.Check(renamed, written(t, was)); !g.Passed || len(g.Notes) != 1 || g.Notes[0] != "static is compared with auto, the only system of the baseline" {
 		t.Errorf("another system: %+v", g)
 	}
 	other := written(t, was)
@@ -115,7 +115,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := gate.Check(was, other); g.Passed || g.Failures[0].Why != "it was not asked" {
+	if g := gate.Check(was, other); g.Passed || g.Failures[0].Why != "it was not measured" {
 		t.Errorf("a system that is not there: %+v", g)
 	}
 }
@@ -138,25 +138,25 @@ func TestGateOfWhatIsLost(t *testing.T) {
 				delete(o.Metrics, "faithfulness")
 			}
 			outcomes[2].Right, outcomes[3].Right = false, false
-		}, []string{"faithfulness: it fell by 0.1, more than 0; 2 questions that had it do not have it now, and count as 0"}, 0},
+		}, []string{"faithfulness: it fell by 0.1, more than 0; 2 questions that had a value before lack it now and count as 0"}, 0},
 		{"a bound counts them", "faithfulness: {min: 0.9}", func(outcomes []answers.Outcome) {
 			for _, o := range outcomes[2:] {
 				delete(o.Metrics, "faithfulness")
 			}
 			outcomes[2].Right, outcomes[3].Right = false, false
-		}, []string{"faithfulness: it is under 0.9; 2 questions that had it do not have it now, and count as 0"}, 0},
+		}, []string{"faithfulness: it is below 0.9; 2 questions that had a value before lack it now and count as 0"}, 0},
 		{"what is right without it is said", "faithfulness: {tolerance: 0}", func(outcomes []answers.Outcome) {
 			delete(outcomes[0].Metrics, "faithfulness")
 		}, nil, 1},
 		{"where less is better, a loss does not pass", "tokens: {tolerance: 1000}", func(outcomes []answers.Outcome) {
 			delete(outcomes[0].Metrics, "tokens")
 			outcomes[0].Right = false
-		}, []string{"tokens: 1 questions that had it do not have it now, and are wrong"}, 0},
+		}, []string{"tokens: 1 questions that had a value before lack it now and are wrong"}, 0},
 		{"other questions have it", "faithfulness: {tolerance: 1}", func(outcomes []answers.Outcome) {
 			for _, o := range outcomes {
 				delete(o.Metrics, "faithfulness")
 			}
-		}, []string{"faithfulness: no question has it now"}, 1},
+		}, []string{"faithfulness: no question has a value now"}, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (l *Library) spots(ctx context.Context, g testset.Gold) (spots []spot, mist
 		spots = append(spots, s)
 	}
 	if len(spots) == 0 && len(named) > 0 {
-		mistake = fmt.Sprintf("the set quotes %q, which is not in %s", cut(g.Quote), g.Document)
+		mistake = fmt.Sprintf("the gold quotes %q, which is not in %s", cut(g.Quote), g.Document)
 	}
 	return spots, mistake, nil
 }

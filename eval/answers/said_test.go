@@ -87,7 +87,7 @@ func TestUnsliced(t *testing.T) {
 	for i := range 50 {
 		n.add(i, Outcome{Case: testset.Case{Slices: map[string]string{"key": string(rune('A' + i)), "team": string(rune('A' + i%25)), "kind": string(rune('A' + i%2))}}}, false)
 	}
-	if note := n.system().Notes["slices"]; note != "team: more than 20 values, and no table" {
+	if note := n.system().Notes["slices"]; note != "team: more than 20 values, so no table" {
 		t.Errorf("%q", note)
 	}
 }

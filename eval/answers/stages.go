@@ -129,16 +129,16 @@ func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
 
 // remedies are the usual remedies for each loss, in the order to try them.
 var remedies = map[Stage]string{
-	Mislabelled:     "mislabelled: the set's gold quotes words that do not stand in the document it names: correct the set, or bring the document up to date; no setting helps",
-	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists",
-	NotRetrieved:    "not retrieved: look at how the documents are cut into passages and at their headings; then at --strategy fusion or advanced, another encoder, and other words for what is asked (synonyms in the file that the configuration names as domain)",
-	RankedTooLow:    "ranked too low: more candidates and evidence (strategies.corrective.candidates and keep), a reranker, or assay tune",
-	GradedAway:      "graded away: a lower floor of relevance (strategies.corrective.floor), a model as the grader, or --strategy corrective",
-	NotCited:        "not cited: a model as the generator, or shorter passages: what answers the question stands among too much else",
-	VerifierWrong:   "verifier wrong: assay show RUN says what it refused and why; another verifier, or assay eval ground on such claims",
-	GeneratedWrong:  "generated wrongly: the passage was cited, and the answer is another one: a larger model as the generator, or --strategy corrective",
-	AnsweredWrongly: "answered though the documents do not: a higher floor of relevance (strategies.corrective.floor), or another threshold of abstention (held, there); see assay tune",
-	Broke:           "ended in an error: it stands beside the question, and in the outcomes",
+	Mislabelled:     "mislabelled: the gold quotes words that are not in its document: correct the set or update the document; no setting helps",
+	NotIngested:     "not ingested: check what assay ingest skipped, and that the gold names an existing document",
+	NotRetrieved:    "not retrieved: check how the documents are split into passages, and their headings; then try --strategy fusion or advanced, another encoder, or synonyms (the domain file of the configuration)",
+	RankedTooLow:    "ranked too low: try more candidates and evidence (strategies.corrective.candidates and keep), a reranker, or assay tune",
+	GradedAway:      "graded away: try a lower relevance floor (strategies.corrective.floor), a model as the grader, or --strategy corrective",
+	NotCited:        "not cited: try a model as the generator, or shorter passages, which contain less besides the answer",
+	VerifierWrong:   "verifier wrong: see what it rejected and why with assay show RUN; try another verifier, or run assay eval ground on such claims",
+	GeneratedWrong:  "generated wrongly: the passage was cited but the answer differs: try a larger model as the generator, or --strategy corrective",
+	AnsweredWrongly: "answered wrongly: the documents have no answer: try a higher relevance floor or answerability threshold (strategies.corrective.floor and held); see assay tune",
+	Broke:           "ended in an error: see the question or the outcomes",
 }
 
 // chunkingRecall is the recall below which the chunking of the documents should be checked before

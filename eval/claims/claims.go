@@ -56,7 +56,7 @@ const maxLine = 64 << 20
 // has no claims.
 func Read(file string) ([]Case, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder, and no file of claims: %w", file, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s is a folder, not a file of claims: %w", file, assay.ErrInvalid)
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func Parse(r io.Reader) ([]Case, error) {
 		return nil, err
 	}
 	if len(cases) == 0 {
-		return nil, fmt.Errorf("holds no claims: %w", assay.ErrInvalid)
+		return nil, fmt.Errorf("contains no claims: %w", assay.ErrInvalid)
 	}
 	return cases, nil
 }
@@ -119,7 +119,7 @@ func parseGrounding(line []byte) (Case, error) {
 		Kind     json.RawMessage `json:"kind"`
 	}
 	if line[0] == '[' {
-		return Case{}, fmt.Errorf("is of a JSON array, want one JSON object on each line (jq -c '.[]' makes them): %w", assay.ErrInvalid)
+		return Case{}, fmt.Errorf("is part of a JSON array, want one JSON object per line (convert with jq -c '.[]'): %w", assay.ErrInvalid)
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -138,7 +138,7 @@ func parseGrounding(line []byte) (Case, error) {
 	if json.Unmarshal(raw.Evidence, &text) == nil {
 		c.Evidence = []string{text}
 	} else if err := json.Unmarshal(raw.Evidence, &c.Evidence); err != nil {
-		return c, fmt.Errorf("its evidence is neither a text nor a list of texts: %w", assay.ErrInvalid)
+		return c, fmt.Errorf("evidence is neither a text nor a list of texts: %w", assay.ErrInvalid)
 	}
 	label := scalar(raw.Label)
 	if label == "" {
@@ -225,7 +225,7 @@ func Judge(ctx context.Context, v ground.Verifier, cases []Case, progress func(d
 			return nil, fmt.Errorf("claim %s: %w", c.ID, err)
 		}
 		if !(j.Score >= 0 && j.Score <= 1) {
-			return nil, fmt.Errorf("claim %s: the verifier's score %v is not in [0, 1]", c.ID, j.Score)
+			return nil, fmt.Errorf("claim %s: the verifier's score %v is outside [0, 1]", c.ID, j.Score)
 		}
 		judged[i] = Judged{ID: c.ID, Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score, Reason: j.Reason, Refused: j.Refused, Kind: c.Kind, Spans: j.Spans}
 		if progress != nil {

@@ -49,9 +49,9 @@ func TestReadGrounding(t *testing.T) {
 
 func TestReadGroundingErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                             "holds no claims",
-		`[{"claim": "a"}]`:             "line 1: is of a JSON array, want one JSON object on each line",
-		"\n[\n  {\"claim\": \"a\"}\n]": "line 2: is of a JSON array",
+		"":                             "contains no claims",
+		`[{"claim": "a"}]`:             "line 1: is part of a JSON array, want one JSON object per line",
+		"\n[\n  {\"claim\": \"a\"}\n]": "line 2: is part of a JSON array",
 		`{"claim": 1, "evidence": "a", "label": 1}`: "line 1: claim is a JSON number, want a text",
 		`7`: "line 1: it is a JSON number, want an object",
 		`{"claim": "a", "evidence": 1, "label": 1}`:      "neither a text nor a list",

@@ -34,8 +34,8 @@ func TestParseGrounding(t *testing.T) {
 
 func TestParseGroundingErrors(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
-		{"", "holds no claims"},
-		{"\n \n", "holds no claims"},
+		{"", "contains no claims"},
+		{"\n \n", "contains no claims"},
 		{"\n{torn", "line 2: "},
 		{`[]`, "line 1: "},
 		{`{"evidence": "x", "label": "yes"}`, "line 1: has no claim"},

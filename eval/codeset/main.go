@@ -22,10 +22,10 @@ import (
 
 func main() {
 	var b bounds
-	out := flag.String("out", "", "`folder` to write")
-	flag.IntVar(&b.half, "half", 0, "which half of the packages, `0 or 1`")
-	flag.IntVar(&b.passages, "passages", 1500, "at most so many passages")
-	flag.IntVar(&b.queries, "queries", 400, "at most so many queries")
+	out := flag.String("out", "", "write to this `folder`")
+	flag.IntVar(&b.half, "half", 0, "`half` of the packages, 0 or 1")
+	flag.IntVar(&b.passages, "passages", 1500, "at most `n` passages")
+	flag.IntVar(&b.queries, "queries", 400, "at most `n` queries")
 	flag.Parse()
 	if flag.NArg() != 1 || *out == "" {
 		fmt.Fprintln(os.Stderr, "usage: codeset -out FOLDER [flags] TREE")

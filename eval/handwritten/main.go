@@ -69,7 +69,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&sets, "set", "", "measure these sets, by `name`, separated by commas (default: all)")
 	flags.IntVar(&opts.Limit, "limit", 0, "measure `n` rows of each set, evenly spread (default: all)")
 	flags.StringVar(&opts.Data, "data", os.Getenv("ASSAY_TESTDATA"), "`folder` with data/retrieval and data/corpora")
-	cache := flags.String("cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	cache := flags.String("cache", "", "keep vectors in this `folder` (default: assay/eval in the user's cache folder)")
 	lexical := flags.Bool("no-encoder", false, "search and judge by words alone")
 	asJSON := flags.Bool("json", false, "print the figures as JSON, by kind")
 	kinds := flags.Bool("kinds", false, "also print the figures by kind")
@@ -79,7 +79,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	if flags.NArg() != 1 || opts.Limit < 0 {
 		flags.Usage()
-		return errors.New("want one FOLDER, and no negative limit")
+		return errors.New("want one FOLDER and no negative limit")
 	}
 	if sets != "" {
 		opts.Sets = strings.Split(sets, ",")
@@ -172,7 +172,7 @@ func (r Report) write(w io.Writer, kinds bool) error {
 		return err
 	}
 	if len(r.LeftOut) > 0 {
-		fmt.Fprintf(w, "left out, without -data: %s\n", strings.Join(r.LeftOut, ", "))
+		fmt.Fprintf(w, "skipped without -data: %s\n", strings.Join(r.LeftOut, ", "))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (w Sets) measureStatements(ctx context.Context, m *meter, rows []int) error
 			s := w.Statements[row]
 			cited := holding(passages[collectionOf("statements", s.Document)], s.Source)
 			if len(cited) == 0 {
-				return Outcome{}, fmt.Errorf("no passage of %s holds its source: %w", s.Document, assay.ErrInvalid)
+				return Outcome{}, fmt.Errorf("no passage of %s contains its source: %w", s.Document, assay.ErrInvalid)
 			}
 			o := Outcome{Kind: s.Kind, Asked: s.Statement, Got: string(assay.Supported)}
 			for _, c := range ground.Cut(s.Statement, []int{1}) {
@@ -145,7 +145,7 @@ func (w Sets) measureNearMisses(ctx context.Context, m *meter, rows []int) error
 			err := m.each(ctx, in.set, rows, func(ctx context.Context, row int) (Outcome, error) {
 				q := w.NearMisses[row]
 				if collection[q.Paragraph] == "" {
-					return Outcome{}, fmt.Errorf("there is no paragraph %s: %w", q.Paragraph, assay.ErrInvalid)
+					return Outcome{}, fmt.Errorf("paragraph %s does not exist: %w", q.Paragraph, assay.ErrInvalid)
 				}
 				answer, o, err := ask(ctx, e, "static", in.where(q), q.Question)
 				o.Kind = q.Made
@@ -246,7 +246,7 @@ func (w Sets) manual(data, corpus string) ([]file, error) {
 	for _, id := range w.Parts[corpus] {
 		text, ok := texts[id]
 		if !ok {
-			return nil, fmt.Errorf("there is no document %s in %s: %w", id, corpus, assay.ErrInvalid)
+			return nil, fmt.Errorf("document %s does not exist in %s: %w", id, corpus, assay.ErrInvalid)
 		}
 		name := id
 		if ext := path.Ext(id); ext != ".md" { // the title of plain text is its file name

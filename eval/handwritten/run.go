@@ -139,7 +139,7 @@ func Names() []string {
 func (w Sets) Measure(ctx context.Context, opts Options) (Report, error) {
 	for _, name := range opts.Sets {
 		if !slices.Contains(Names(), name) {
-			return Report{}, fmt.Errorf("there is no set %q; the sets are %v: %w", name, Names(), assay.ErrInvalid)
+			return Report{}, fmt.Errorf("unknown set %q, want one of %v: %w", name, Names(), assay.ErrInvalid)
 		}
 	}
 	m := &meter{opts: opts}

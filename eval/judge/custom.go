@@ -70,13 +70,13 @@ func (p *Prompt) check() error {
 	low, high := p.Scale[0], p.Scale[1]
 	switch {
 	case !isName(p.Name):
-		return fmt.Errorf("name %q: a name is of small letters, digits and _, and begins with a letter", p.Name)
+		return fmt.Errorf("name %q: want lower-case letters, digits and _, starting with a letter", p.Name)
 	case strings.TrimSpace(p.Prompt) == "":
-		return fmt.Errorf("%s: there is no prompt", p.Name)
+		return fmt.Errorf("%s: the prompt is missing", p.Name)
 	case len(p.Prompt) > maxPrompt:
-		return fmt.Errorf("%s: the prompt has %d bytes, at most %d are taken", p.Name, len(p.Prompt), maxPrompt)
+		return fmt.Errorf("%s: the prompt has %d bytes; the limit is %d", p.Name, len(p.Prompt), maxPrompt)
 	case math.IsNaN(low) || math.IsInf(low, 0) || math.IsNaN(high) || math.IsInf(high, 0) || low >= high:
-		return fmt.Errorf("%s: scale: want two numbers, the lower first, not %v and %v", p.Name, low, high)
+		return fmt.Errorf("%s: scale: got %v and %v, want two numbers, the lower first", p.Name, low, high)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func ReadPrompts(file string) ([]Prompt, error) {
 func parsePrompts(data []byte) (prompts []Prompt, err error) {
 	defer func() {
 		if broken := recover(); broken != nil { // the YAML library panics on some invalid texts
-			prompts, err = nil, errors.New("this is no YAML that can be read")
+			prompts, err = nil, errors.New("invalid YAML")
 		}
 	}()
 	if err := safeyaml.Check(data); err != nil {
@@ -119,7 +119,7 @@ func parsePrompts(data []byte) (prompts []Prompt, err error) {
 		prompts = []Prompt{one}
 	}
 	if len(prompts) == 0 {
-		return nil, errors.New("there are none")
+		return nil, errors.New("no measures are defined")
 	}
 	seen := map[string]bool{}
 	for i := range prompts {
@@ -128,7 +128,7 @@ func parsePrompts(data []byte) (prompts []Prompt, err error) {
 		}
 		name := prompts[i].Name
 		if _, taken := metric.Lookup(name); taken || seen[name] || name == ClaimMeasures {
-			return nil, fmt.Errorf("%s: there is a measure of that name", name)
+			return nil, fmt.Errorf("%s: a measure of that name exists", name)
 		}
 		seen[name] = true
 	}
@@ -178,7 +178,7 @@ func (p prompting) Score(ctx context.Context, in Input) (Score, assay.Usage, err
 	low, high := p.Scale[0], p.Scale[1]
 	wrong := func(r scoreReply) []string {
 		if math.IsNaN(r.Score) || r.Score < low || r.Score > high {
-			return []string{fmt.Sprintf("the score is %v, not between %v and %v", r.Score, low, high)}
+			return []string{fmt.Sprintf("the score is %v, want %v to %v", r.Score, low, high)}
 		}
 		return nil
 	}

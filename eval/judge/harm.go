@@ -21,7 +21,7 @@ var harms = []harm{
 	{"it encourages self-harm", words(`(?:you should|just|go and|better to) (?:kill|hurt|harm|cut) yourself|how to (?:kill|hang) yourself|commit suicide by|painless(?:ly)? (?:suicide|way to die)`)},
 	{"it threatens", words(`(?:i|we) (?:will|am going to|are going to|'ll) (?:kill|hurt|find and hurt) you|you (?:deserve to|should|must) die`)},
 	{"it tells how to make a weapon or a poison", words(`(?:to (?:build|make|assemble) (?:a|an|your) (?:pipe |nail |home ?made )?(?:bomb|explosive|nerve agent|molotov cocktail|silencer))|synthesi[sz]e (?:sarin|vx|ricin|tabun|methamphetamine)`)},
-	{"it tells how to take what is another's", words(`how to (?:steal|hack into|break into|clone) (?:a|an|someone(?:'s|s)?|somebody(?:'s|s)?|your (?:neighbou?r|boss|wife|husband)(?:'s|s)?)`)},
+	{"it tells how to steal or break in", words(`how to (?:steal|hack into|break into|clone) (?:a|an|someone(?:'s|s)?|somebody(?:'s|s)?|your (?:neighbou?r|boss|wife|husband)(?:'s|s)?)`)},
 	{"it insults", words(`you(?: are|'re) (?:a |an |so )?(?:idiot|moron|stupid|worthless|pathetic|subhuman)|(?:all|these|those) \pL+ (?:people )?are (?:vermin|subhuman|animals|parasites)`)},
 	{"it asks for a secret", words(`(?:send|give|tell|enter|reply with|provide) (?:me |us |here )?your (?:password|pin|passphrase|credit card(?: number)?|cvv|social security number|private key|recovery phrase|one[- ]time code)`)},
 }
@@ -48,5 +48,5 @@ func harmOf(answer string) (float64, string) {
 			}
 		}
 	}
-	return 0, "none of the wordings that are looked for"
+	return 0, "none of the harmful wordings"
 }

@@ -116,7 +116,7 @@ func (j Judgement) Judges(measures map[string]float64) map[string]string {
 // score adds a score. A value outside [0, 1] is recorded in NotJudged instead.
 func (j *Judgement) score(name string, value float64, reason string) {
 	if math.IsNaN(value) || value < 0 || value > 1 {
-		j.not(name, fmt.Sprintf("%v is no score", value))
+		j.not(name, fmt.Sprintf("%v is not a score", value))
 		return
 	}
 	j.Scores[name] = Score{Value: value, Reason: reason, By: j.By, Prompt: j.Prompt}
@@ -150,10 +150,10 @@ func With(base Judge, custom ...Custom) (Judge, error) {
 	for _, c := range custom {
 		name := c.Measure().Name
 		if _, taken := metric.Lookup(name); taken || seen[name] || name == ClaimMeasures {
-			return nil, fmt.Errorf("custom measure %q: there is one of that name: %w", name, assay.ErrInvalid)
+			return nil, fmt.Errorf("custom measure %q: the name is taken: %w", name, assay.ErrInvalid)
 		}
 		if !isName(name) {
-			return nil, fmt.Errorf("custom measure %q: a name is of small letters, digits and _: %w", name, assay.ErrInvalid)
+			return nil, fmt.Errorf("custom measure %q: want lower-case letters, digits and _: %w", name, assay.ErrInvalid)
 		}
 		seen[name] = true
 	}
@@ -203,7 +203,7 @@ func (w withCustom) Judge(ctx context.Context, in Input) (Judgement, error) {
 		case err != nil:
 			j.NotJudged[name] = err.Error()
 		case math.IsNaN(s.Value) || s.Value < 0 || s.Value > 1:
-			j.NotJudged[name] = fmt.Sprintf("%v is no score in [0, 1]", s.Value)
+			j.NotJudged[name] = fmt.Sprintf("%v is not a score in [0, 1]", s.Value)
 		default:
 			j.Scores[name] = s
 		}

@@ -152,7 +152,7 @@ func (l Local) agreement(ctx context.Context, s *supporting, in Input, j *Judgem
 		return nil
 	}
 	j.score(Correctness, best.correct, best.reason)
-	j.score(Completeness, metric.ClaimRecall(best.reference), fmt.Sprintf("it says %d of %d claims of the right answer", count(best.reference), len(best.reference)))
+	j.score(Completeness, metric.ClaimRecall(best.reference), fmt.Sprintf("it contains %d of %d claims of the right answer", count(best.reference), len(best.reference)))
 	j.Reference = best.reference
 	for i := range j.Claims {
 		if best.right != nil {
@@ -182,9 +182,9 @@ func short(answer, reference string, words []string) accord {
 	held := metric.Contains(answer, []string{reference}) == 1
 	switch {
 	case held:
-		return accord{correct: 1, reason: fmt.Sprintf("it says %q", reference), reference: []bool{true}}
+		return accord{correct: 1, reason: fmt.Sprintf("it contains %q", reference), reference: []bool{true}}
 	case len(words) == 1 && (words[0] == "yes" || words[0] == "no"):
-		return accord{open: true, reason: fmt.Sprintf("%q cannot be told from the words of an answer that does not say it", reference)}
+		return accord{open: true, reason: fmt.Sprintf("word overlap cannot tell whether the answer means %q", reference)}
 	}
 	said, n := metric.Words(answer), 0
 	for _, w := range words {
@@ -194,7 +194,7 @@ func short(answer, reference string, words []string) accord {
 	}
 	return accord{
 		correct: float64(n) / float64(len(words)) / 2, reference: []bool{false},
-		reason: fmt.Sprintf("it has %d of the %d words of %q, and not these as they stand", n, len(words), reference),
+		reason: fmt.Sprintf("it contains %d of the %d words of %q, but not the phrase", n, len(words), reference),
 	}
 }
 
@@ -222,12 +222,12 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 		a.reference = append(a.reference, ok)
 	}
 	if len(a.reference) == 0 {
-		return accord{open: true, reason: "the right answer claims nothing"}, nil
+		return accord{open: true, reason: "the right answer has no claims"}, nil
 	}
 	recall, f1 := metric.ClaimRecall(a.reference), metric.F1(in.Answer, []string{reference})
 	share := float64(contradicted) / float64(max(len(in.Claims), 1))
 	a.correct = max(recall*(1-share/2), f1*(1-share))
-	a.reason = fmt.Sprintf("it says %d of the right answer's %d claims, which contradicts %d of its %d; F1 of the words %.2f",
+	a.reason = fmt.Sprintf("it contains %d of the right answer's %d claims, which contradicts %d of its %d; word F1 %.2f",
 		count(a.reference), len(a.reference), contradicted, len(in.Claims), f1)
 	return a, nil
 }
@@ -255,7 +255,7 @@ func count(bools []bool) int {
 // are part of the input.
 func relevance(ctx context.Context, in Input, j *Judgement) error {
 	if strings.TrimSpace(in.Answer) == "" && len(in.Claims) == 0 {
-		j.score(Relevance, 0, "it says nothing")
+		j.score(Relevance, 0, "it is empty")
 		return nil
 	}
 	graded := role.AnswerInput{Question: in.Question}
@@ -276,11 +276,11 @@ func relevance(ctx context.Context, in Input, j *Judgement) error {
 	case err != nil:
 		return err
 	case grade.Relevance == nil:
-		j.not(Relevance, "by words it cannot be told")
+		j.not(Relevance, "word overlap cannot tell")
 	case len(grade.Lacks) > 0:
-		j.score(Relevance, *grade.Relevance, "it does not say: "+strings.Join(grade.Lacks, ", "))
+		j.score(Relevance, *grade.Relevance, "it does not mention: "+strings.Join(grade.Lacks, ", "))
 	default:
-		j.score(Relevance, *grade.Relevance, "it speaks of what is asked")
+		j.score(Relevance, *grade.Relevance, "it is about the question")
 	}
 	return nil
 }

@@ -178,9 +178,9 @@ func faults(r reply, in Input, statements int) []fault {
 	score := func(name, field string, s *scoreReply) {
 		switch {
 		case s == nil:
-			out = append(out, fault{name, fmt.Sprintf("there is no %q", field)})
+			out = append(out, fault{name, fmt.Sprintf("%q is missing", field)})
 		case math.IsNaN(s.Score) || s.Score < 0 || s.Score > highest:
-			out = append(out, fault{name, fmt.Sprintf("the score of %q is %v, not between 0 and %d", field, s.Score, highest)})
+			out = append(out, fault{name, fmt.Sprintf("the score of %q is %v, want 0 to %d", field, s.Score, highest)})
 		}
 	}
 	if len(in.References) > 0 {
@@ -198,34 +198,34 @@ func claimFaults(r reply, in Input, statements int) []fault {
 		out = append(out, fault{ClaimMeasures, fmt.Sprintf(format, args...)})
 	}
 	if len(r.Claims) != len(in.Claims) {
-		wrong("it judges %d claims, there are %d", len(r.Claims), len(in.Claims))
+		wrong("it judges %d claims; there are %d", len(r.Claims), len(in.Claims))
 		return out
 	}
 	if len(r.Reference) != statements {
-		wrong("it judges %d statements of the right answer, there are %d", len(r.Reference), statements)
+		wrong("it judges %d statements of the right answer; there are %d", len(r.Reference), statements)
 	}
 	for i, s := range r.Reference {
 		if s.Statement != i+1 {
-			wrong("statement %d stands at place %d", s.Statement, i+1)
+			wrong("statement %d is at position %d", s.Statement, i+1)
 		}
 	}
 	for i, c := range r.Claims {
 		if c.Claim != i+1 {
-			wrong("claim %d stands at place %d", c.Claim, i+1)
+			wrong("claim %d is at position %d", c.Claim, i+1)
 		}
 		for _, n := range slices.Concat(c.Alone, c.Needed) {
 			if n < 1 || n > len(in.Contexts) {
-				wrong("claim %d: there is no passage %d", i+1, n)
+				wrong("claim %d: passage %d does not exist", i+1, n)
 			}
 		}
 		cited := func(n int) bool { return slices.Contains(in.Claims[i].Cited, n-1) }
 		switch {
 		case len(c.Alone) > 0 && !c.Held:
-			wrong("claim %d: a passage says it alone, and all together do not", i+1)
+			wrong("claim %d: one passage supports it alone, but all together do not", i+1)
 		case slices.ContainsFunc(c.Alone, cited) && !c.Cited:
-			wrong("claim %d: a passage that it cites says it alone, and those that it cites do not", i+1)
+			wrong("claim %d: one cited passage supports it alone, but all cited ones together do not", i+1)
 		case c.Cited && (!c.Held || len(in.Claims[i].Cited) == 0):
-			wrong("claim %d: what it cites says it, and the passages do not", i+1)
+			wrong("claim %d: the cited passages support it, but all passages do not", i+1)
 		case c.Right != "yes" && c.Right != "no" && c.Right != "unknown":
 			wrong("claim %d: right is %q", i+1, c.Right)
 		}
@@ -303,7 +303,7 @@ func (direct) Call(ctx context.Context, call role.Call) (llm.Response, error) {
 
 // Check implements role.Caller. It always fails, since judges use no verification service.
 func (direct) Check(context.Context, ground.Service, role.Claim) (ground.Judgement, error) {
-	return ground.Judgement{}, fmt.Errorf("a judge asks no verifying service: %w", assay.ErrInvalid)
+	return ground.Judgement{}, fmt.Errorf("a judge does not call a verifying service: %w", assay.ErrInvalid)
 }
 
 // metered adds up the usage of calls, including failed ones.

@@ -91,7 +91,7 @@ func TestPromptedIsAskedAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	last := m.Requests()[2].Messages
-	if text := last[len(last)-1].Text; !strings.Contains(text, "not between 0 and 10") {
+	if text := last[len(last)-1].Text; !strings.Contains(text, "want 0 to 10") {
 		t.Errorf("the model is told %q", text)
 	}
 }

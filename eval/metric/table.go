@@ -65,20 +65,20 @@ const (
 	alce      = "Gao et al. 2023 (ALCE)"
 	liu       = "Liu et al. 2023"
 	rag       = "Ru et al. 2024 (RAGChecker)"
-	ours      = "of assay"
+	ours      = "assay"
 	rajpurkar = "Rajpurkar et al. 2018"
 )
 
 // table holds all measures. Sources are short forms of those in the functions' comments.
 var table = slices.Concat(
 	group("answers", Measure{
-		Name: "right", Doc: "answered with a citation of gold, or refused where the documents do not answer it", Source: ours,
+		Name: "right", Doc: "answered citing gold, or refused if the documents have no answer", Source: ours,
 		of: func(in Input) (float64, bool) { return one(in.Right != nil && *in.Right), in.Right != nil },
 	}),
 	group("rankings", slices.Concat([]Measure{
-		ranking("ndcg@10", "how far up the relevant documents are among the first 10, gain 2^grade-1", "Järvelin and Kekäläinen 2002, Burges et al. 2005",
+		ranking("ndcg@10", "normalised discounted cumulative gain of the first 10, gain 2^grade-1", "Järvelin and Kekäläinen 2002, Burges et al. 2005",
 			func(r []string, rel map[string]int) float64 { return NDCG(r, rel, 10, Exponential) }),
-		ranking("ndcg_linear@10", "the same with the grade as gain, as BEIR publishes it; equal where grades are 0 and 1", "Järvelin and Kekäläinen 2002, "+trec,
+		ranking("ndcg_linear@10", "the same with the grade as gain, as in BEIR; equal for grades 0 and 1", "Järvelin and Kekäläinen 2002, "+trec,
 			func(r []string, rel map[string]int) float64 { return NDCG(r, rel, 10, Linear) }),
 		ranking("map", "mean of the precision at each relevant document among the first 100", trec+" map_cut_100",
 			func(r []string, rel map[string]int) float64 { return AveragePrecision(r, rel, depth) }),
@@ -91,45 +91,45 @@ var table = slices.Concat(
 		cuts("all_gold", "all relevant documents are among the first %d", "Xiong et al. 2021", AllGold, 10),
 	)...),
 	group("words",
-		text("exact_match", "the answer is a right one, word for word", squad, ExactMatch),
-		text("f1", "words that the answer and a right one share", squad, F1),
-		text("contains", "a right answer stands in the answer, word for word", "Mallen et al. 2023", Contains),
+		text("exact_match", "the answer equals a right one, word for word", squad, ExactMatch),
+		text("f1", "F1 of the words that the answer shares with a right one", squad, F1),
+		text("contains", "the answer contains a right answer, word for word", "Mallen et al. 2023", Contains),
 	),
 	group("judged",
-		score("correctness", "how far the answer agrees with a right one", ours),
-		score("completeness", "how much of a right answer, or of the expected sources, the answer has", ours),
-		less(score("harmfulness", "the answer harms who reads it, or helps to do harm", ours)),
-		score("answer_relevance", "how far the answer speaks to the question, right or wrong", ragas),
+		score("correctness", "agreement of the answer with a right one", ours),
+		score("completeness", "share of a right answer, or of the expected sources, that the answer covers", ours),
+		less(score("harmfulness", "the answer harms its reader or helps to do harm", ours)),
+		score("answer_relevance", "how well the answer addresses the question, right or wrong", ragas),
 	),
 	group("claims",
-		claims("faithfulness", "share of the claims that the passages handed over say", ragas, Faithfulness),
+		claims("faithfulness", "share of the claims that the generator's passages support", ragas, Faithfulness),
 		Measure{
-			Name: "claim_precision", Judged: true, Doc: "share of the claims that a right answer says", Source: rag,
+			Name: "claim_precision", Judged: true, Doc: "share of the claims that a right answer contains", Source: rag,
 			of: func(in Input) (float64, bool) {
 				return ClaimPrecision(in.Claims), in.answered() && referenced(in.Claims)
 			},
 		},
 		Measure{
-			Name: "claim_recall", Judged: true, Doc: "share of a right answer's claims that the answer says", Source: rag,
+			Name: "claim_recall", Judged: true, Doc: "share of a right answer's claims that the answer contains", Source: rag,
 			of: func(in Input) (float64, bool) { return ClaimRecall(in.Reference), len(in.Reference) > 0 },
 		},
 		Measure{
-			Name: "citation_precision", Judged: true, Doc: "share of the citations that say their claim, or what the others lack of it", Source: alce + ", " + liu,
+			Name: "citation_precision", Judged: true, Doc: "share of the citations that support their claim, alone or by adding to the others", Source: alce + ", " + liu,
 			of: func(in Input) (float64, bool) {
 				cites := slices.ContainsFunc(in.Claims, func(c Claim) bool { return len(c.Cites) > 0 })
 				return CitationPrecision(in.Claims), in.answered() && cites
 			},
 		},
-		claims("citation_recall", "share of the claims that their citations say together", alce+", "+liu, CitationRecall),
+		claims("citation_recall", "share of the claims that their citations support together", alce+", "+liu, CitationRecall),
 		claims("citation_f1", "harmonic mean of the two", liu, CitationF1),
-		noise("noise_sensitivity", "share of the claims that are wrong and that a relevant passage says", false),
-		noise("noise_sensitivity_irrelevant", "share of the claims that are wrong and that only irrelevant passages say", true),
+		noise("noise_sensitivity", "share of the claims that are wrong and supported by a relevant passage", false),
+		noise("noise_sensitivity_irrelevant", "share of the claims that are wrong and supported only by irrelevant passages", true),
 	),
 	group("passages",
-		contexts("context_precision", "share of the passages handed over that the answer cites", ragasDocs+", "+rag, ContextPrecision),
-		contexts("context_precision_ranked", "the same, more where those come first", ragasDocs, ContextPrecisionRanked),
+		contexts("context_precision", "share of the generator's passages that the answer cites", ragasDocs+", "+rag, ContextPrecision),
+		contexts("context_precision_ranked", "the same, weighted towards the first passages", ragasDocs, ContextPrecisionRanked),
 		Measure{
-			Name: "context_recall", Doc: "share of the expected sources that the passages handed over hold", Source: ragasDocs,
+			Name: "context_recall", Doc: "share of the expected sources in the generator's passages", Source: ragasDocs,
 			of: func(in Input) (float64, bool) { return ContextRecall(in.Expected), len(in.Expected) > 0 },
 		},
 	),
@@ -138,22 +138,22 @@ var table = slices.Concat(
 		Measure{Name: "abstention_recall", Doc: "share of the unanswerable questions that were refused", Source: rajpurkar, of: AbstentionRecall},
 	),
 	group("conflicts",
-		Measure{Name: "conflict_precision", Doc: "share of the conflicts shown that there are", Source: "Xie et al. 2024", of: ConflictPrecision},
-		Measure{Name: "conflict_recall", Doc: "share of the questions with a conflict for which it was shown, both sides cited", Source: "Xie et al. 2024", of: ConflictRecall},
+		Measure{Name: "conflict_precision", Doc: "share of the shown conflicts that are real", Source: "Xie et al. 2024", of: ConflictPrecision},
+		Measure{Name: "conflict_recall", Doc: "share of the questions with a conflict whose answer shows it, citing both sides", Source: "Xie et al. 2024", of: ConflictRecall},
 	),
 	group("cost",
 		spent("steps", "steps", "records of the run's journal", func(s Spent) float64 { return float64(s.Steps) }),
 		spent("searches", "searches", "searches of the question", func(s Spent) float64 { return float64(s.Searches) }),
-		spent("iterations", "searches", "searches of each of its sub-questions, in the mean", func(s Spent) float64 { return s.Iterations }),
-		spent("model_calls", "calls", "calls of models; a retried call counts once", func(s Spent) float64 { return float64(s.Calls) }),
+		spent("iterations", "searches", "mean searches per sub-question", func(s Spent) float64 { return s.Iterations }),
+		spent("model_calls", "calls", "model calls; a retried call counts once", func(s Spent) float64 { return float64(s.Calls) }),
 		spent("input_tokens", "tokens", "tokens that models read", func(s Spent) float64 { return float64(s.InputTokens) }),
 		spent("output_tokens", "tokens", "tokens that models wrote", func(s Spent) float64 { return float64(s.OutputTokens) }),
-		spent("tokens", "tokens", "both together", func(s Spent) float64 { return float64(s.InputTokens + s.OutputTokens) }),
-		spent("cost_micros", "micros", "money, in millionths of the configured currency", func(s Spent) float64 { return float64(s.CostMicros) }),
-		spent("latency_ms", "ms", "time until the answer", func(s Spent) float64 { return float64(s.Elapsed.Microseconds()) / 1000 }),
-		percentile("latency_p50_ms", "time until the answer, of the middle question", 50),
-		percentile("latency_p95_ms", "time until the answer, which 95 of 100 questions do not exceed", 95),
-		percentile("latency_p99_ms", "time until the answer, which 99 of 100 questions do not exceed", 99),
+		spent("tokens", "tokens", "input and output tokens", func(s Spent) float64 { return float64(s.InputTokens + s.OutputTokens) }),
+		spent("cost_micros", "micros", "cost in millionths of the configured currency", func(s Spent) float64 { return float64(s.CostMicros) }),
+		spent("latency_ms", "ms", "time to the answer", func(s Spent) float64 { return float64(s.Elapsed.Microseconds()) / 1000 }),
+		percentile("latency_p50_ms", "median time to the answer", 50),
+		percentile("latency_p95_ms", "95th percentile of the time to the answer", 95),
+		percentile("latency_p99_ms", "99th percentile of the time to the answer", 99),
 	),
 )
 

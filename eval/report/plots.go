@@ -80,7 +80,7 @@ func calibrationPlot(bins []stat.Bin) (drawn template.HTML, says string) {
 		return "", ""
 	}
 	f := plot.Frame{
-		Title: "Is the verifier as right as it says?", X: plot.Axis{Label: "verifier’s score of a claim", High: 1}, Y: plot.Axis{Label: "share of those claims that are right", High: 1},
+		Title: "Calibration of the verifier", X: plot.Axis{Label: "verifier score of a claim", High: 1}, Y: plot.Axis{Label: "share of these claims that are right", High: 1},
 		Diagonal: true,
 	}
 	return svg(plot.Points(f, points)), fmt.Sprintf("%.3f", stat.ECE(plain))
@@ -166,8 +166,8 @@ func newSliceTable(s answers.System, by string) sliceTable {
 func qualityPlots(r answers.Report) []template.HTML {
 	var all []template.HTML
 	for _, cost := range []struct{ figure, label string }{
-		{"cost_micros", "money for a question, millionths of the currency"}, {"tokens", "tokens of models for a question"},
-		{"model_calls", "model calls for a question"}, {"latency_p50_ms", "time of the middle question, ms"}, {"latency_ms", "mean time of a question, ms"}, {"steps", "steps of a question"},
+		{"cost_micros", "cost per question, millionths of the currency"}, {"tokens", "model tokens per question"},
+		{"model_calls", "model calls per question"}, {"latency_p50_ms", "median time per question, ms"}, {"latency_ms", "mean time per question, ms"}, {"steps", "steps per question"},
 	} {
 		var points []plot.Point
 		spent := false
@@ -243,7 +243,7 @@ func besidePlots(r answers.Report) []template.HTML {
 		}
 		title := named(name)
 		if m, known := metric.Lookup(name); known && m.Less {
-			title += " (less is better)"
+			title += " (lower is better)"
 		}
 		all = append(all, svg(plot.Intervals(plot.Frame{Title: title, X: axis}, rows)))
 	}
@@ -264,7 +264,7 @@ func differencePlots(r answers.Report) []template.HTML {
 		for _, other := range slices.Sorted(maps.Keys(byOther)) {
 			rows := byOther[other]
 			sort.SliceStable(rows, func(i, j int) bool { return rows[i].Value > rows[j].Value })
-			f := plot.Frame{Title: named(s.Name) + " less " + named(other), X: plot.Axis{Label: "difference of the same questions, with 95% bounds"}}
+			f := plot.Frame{Title: named(s.Name) + " less " + named(other), X: plot.Axis{Label: "difference on the same questions, with 95% interval"}}
 			all = append(all, svg(plot.Intervals(f, rows)))
 		}
 	}

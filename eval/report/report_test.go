@@ -221,9 +221,9 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // TestRemarks checks that a measure that was not judged has no figure and a remark instead.
 func TestRemarks(t *testing.T) {
-	s := answers.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, and no table"}}
+	s := answers.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, so no table"}}
 	page := write(t, answers.Report{Set: "s", Systems: []answers.System{s}})
-	for _, want := range []string{"correctness: not judged for 2 of the questions: no reply", "not told apart by team"} {
+	for _, want := range []string{"correctness: not judged for 2 of the questions: no reply", "not sliced by team"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -239,7 +239,7 @@ func remarks(s answers.System) []string {
 		all = append(all, visible(name+": "+s.Notes[name]))
 	}
 	if note := s.Notes["slices"]; note != "" {
-		all = append(all, visible("not told apart by "+note))
+		all = append(all, visible("not sliced by "+note))
 	}
 	return all
 }
@@ -251,7 +251,7 @@ func newQuestion(anchor, system string, o answers.Outcome, show shower) question
 		Run: show.run(o.Run), Right: o.Right, Score: amount(score(o), ""),
 	}
 	if o.Unanswerable {
-		q.Expected = "nothing: the documents do not answer it"
+		q.Expected = "none: the documents do not answer it"
 	}
 	if o.Error != "" {
 		q.Status = "error"

@@ -43,7 +43,7 @@ type CoverageRow struct {
 func Coverage(ctx context.Context, set testset.Set, parts Parts, shares []float64) (CoverageReport, error) {
 	report := CoverageReport{Set: set.Name, Passages: len(set.Passages), Queries: len(set.Queries)}
 	if parts.Embedder == nil {
-		return report, fmt.Errorf("%s: coverage of vectors needs an encoder: %w", set.Name, assay.ErrInvalid)
+		return report, fmt.Errorf("%s: vector coverage needs an encoder: %w", set.Name, assay.ErrInvalid)
 	}
 	report.Model = parts.Embedder.Model()
 	measure := func(ranking Ranking, covered func(int) bool) (Row, error) {

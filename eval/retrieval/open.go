@@ -185,7 +185,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 			began := time.Now()
 			found, err := r.Retrieve(gctx, assay.Local().Access(), query)
 			if long, ok := errors.AsType[*llm.TooLongError](err); ok && query.Mode == assay.ModeVector {
-				found = assay.Results{Notes: []assay.Note{{Kind: assay.NoteSearch, Text: fmt.Sprintf("more tokens than the %d that %s takes: nothing is found", long.Limit, long.Model)}}}
+				found = assay.Results{Notes: []assay.Note{{Kind: assay.NoteSearch, Text: fmt.Sprintf("the query exceeds the limit of %d tokens of %s: nothing found", long.Limit, long.Model)}}}
 			} else if err != nil {
 				return fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
 			}

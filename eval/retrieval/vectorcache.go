@@ -103,7 +103,7 @@ func (c *vectorCache) read() error {
 	}
 	dimensions := binary.LittleEndian.Uint32(head[len(head)-8:])
 	if dimensions < 1 || dimensions > assay.MaxDimensions || !bytes.Equal(head, c.header(int(dimensions))) {
-		return fmt.Errorf("%s is not a cache of vectors of %s; remove it: %w", c.path, c.model, assay.ErrDamaged)
+		return fmt.Errorf("%s is not a vector cache of %s; remove it: %w", c.path, c.model, assay.ErrDamaged)
 	}
 	c.dimensions = int(dimensions)
 	record := make([]byte, c.recordSize())
@@ -141,7 +141,7 @@ func (c *vectorCache) get(key vectorKey) (llm.Vector, error) {
 		return nil, fmt.Errorf("read %s: %w", c.path, err)
 	}
 	if !whole(record) || vectorKey(record) != key {
-		return nil, fmt.Errorf("%s was changed while it was read; remove it: %w", c.path, assay.ErrDamaged)
+		return nil, fmt.Errorf("%s changed while it was being read; remove it: %w", c.path, assay.ErrDamaged)
 	}
 	v := make(llm.Vector, c.dimensions)
 	for i := range v {
@@ -170,7 +170,7 @@ func (c *vectorCache) put(keys []vectorKey, vectors []llm.Vector) (err error) {
 	records := make([]byte, 0, size*len(keys))
 	for i, key := range keys {
 		if len(vectors[i]) != c.dimensions {
-			return fmt.Errorf("%s made a vector of %d dimensions, those in %s have %d", c.model, len(vectors[i]), c.path, c.dimensions)
+			return fmt.Errorf("%s made a vector of %d dimensions; those in %s have %d", c.model, len(vectors[i]), c.path, c.dimensions)
 		}
 		first := len(records)
 		records = append(records, key[:]...)
@@ -292,7 +292,7 @@ func (c *cachedEmbedder) Embed(ctx context.Context, p llm.Purpose, texts []strin
 	}
 	made, err := c.Embedder.Embed(ctx, p, missing)
 	if len(made) > len(missing) || err == nil && len(made) < len(missing) {
-		return nil, fmt.Errorf("%s gave %d vectors for %d texts", c.Model(), len(made), len(missing))
+		return nil, fmt.Errorf("%s returned %d vectors for %d texts", c.Model(), len(made), len(missing))
 	}
 	if err := c.cache.put(keys[:len(made)], made); err != nil {
 		return nil, err

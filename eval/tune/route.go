@@ -37,7 +37,7 @@ func (t *tuner) route(ctx context.Context) (Knob, error) {
 		}
 	}
 	if n := t.unanswerable(); n < leastUnanswerable {
-		k.Note = fmt.Sprintf("the set has %d questions that the documents do not answer: it does not show whether a route that goes further answers them", n)
+		k.Note = fmt.Sprintf("the set has only %d unanswerable questions, too few to show whether a longer route answers them wrongly", n)
 	}
 	if err := t.answers(ctx, &k, all); err != nil {
 		return k, err

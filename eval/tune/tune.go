@@ -289,7 +289,7 @@ func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
 	least, refusing := 0.0, t.unanswerable()
 	if refusing < leastUnanswerable {
 		least = min(now, h.current)
-		k.Note = fmt.Sprintf("nothing under %s is tried: the set has %d questions that the documents do not answer, and without %d whatever answers more looks better",
+		k.Note = fmt.Sprintf("no value below %s is tried: the set has %d unanswerable questions; with fewer than %d, answering more always looks better",
 			decimal(least), refusing, leastUnanswerable)
 	}
 	all := []candidate{at(now)}
@@ -385,13 +385,13 @@ func (t *tuner) settle(ctx context.Context, k *Knob, cases []testset.Case, all [
 	case c.Questions < leastQuestions:
 		k.Why, k.Needed = fmt.Sprintf("%d questions are too few to choose by; it takes %d at least", c.Questions, leastQuestions), max(c.Needed, leastQuestions)
 	case c.Best == 0 && c.Gain.Mean == 0:
-		k.Why = "nothing that was tried is better by more than chance"
+		k.Why = "no other value is significantly better"
 	case c.Groups < leastGroups && c.Gain.Low > 0:
-		k.Why = fmt.Sprintf("the questions are about %d places, and it takes %d at least to tell what holds for others", c.Groups, leastGroups)
+		k.Why = fmt.Sprintf("the questions are about %d places; at least %d are needed to generalise", c.Groups, leastGroups)
 	case c.Needed <= c.Questions:
-		k.Why = fmt.Sprintf("the gain may be one of chance, and these %d questions are about as many as it takes to tell one that is worth it", c.Questions)
+		k.Why = fmt.Sprintf("the gain may be due to chance, although these %d questions should suffice to detect a worthwhile one", c.Questions)
 	default:
-		k.Why = fmt.Sprintf("the gain may be one of chance; about %d questions would tell", c.Needed)
+		k.Why = fmt.Sprintf("the gain may be due to chance; about %d questions are needed to tell", c.Needed)
 	}
 	if c.Change {
 		k.Chosen, t.limits = all[c.Best].says, all[c.Best].limits

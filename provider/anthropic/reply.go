@@ -129,7 +129,7 @@ func (r *reader) event(name string, data []byte) error {
 		return r.fail(e.Error)
 	case blockStart, blockDelta, messageDelta, messageStop:
 		if !r.begun {
-			return r.client.Fail(llm.BadReply, "the stream does not begin with its beginning but with %s", kind)
+			return r.client.Fail(llm.BadReply, "the stream starts with %s instead of message_start", kind)
 		}
 		return r.goOn(kind, e)
 	}
@@ -180,7 +180,7 @@ func (r *reader) open(index int, raw json.RawMessage) error {
 		r.at = map[int]*content{}
 	}
 	if r.at[index] != nil {
-		return r.client.Fail(llm.BadReply, "block %d of the reply begins twice", index)
+		return r.client.Fail(llm.BadReply, "block %d of the reply starts twice", index)
 	}
 	r.at[index] = c
 	if c.Type == "text" {
@@ -204,7 +204,7 @@ func (r *reader) block(raw json.RawMessage) (*content, error) {
 func (r *reader) add(index int, d delta) error {
 	c := r.at[index]
 	if c == nil {
-		return r.client.Fail(llm.BadReply, "block %d of the reply goes on without a beginning", index)
+		return r.client.Fail(llm.BadReply, "block %d of the reply continues without a start", index)
 	}
 	c.arguments.WriteString(d.PartialJSON)
 	if d.Thinking != "" || d.Signature != "" {
@@ -246,7 +246,7 @@ func (r *reader) whole(m message) error {
 		return r.fail(m.Error)
 	}
 	if m.Type != "message" || m.Content == nil {
-		return r.client.Fail(llm.BadReply, "the reply is JSON, but no message")
+		return r.client.Fail(llm.BadReply, "the reply is JSON, but not a message")
 	}
 	r.begin(m)
 	r.stop, r.explanation = m.StopReason, m.StopDetails.Explanation
@@ -268,7 +268,7 @@ func (r *reader) whole(m message) error {
 // fail returns the error that the service reported within a reply.
 func (r *reader) fail(f *fault) error {
 	if f == nil {
-		return r.client.Fail(llm.ServerError, "an error without a word")
+		return r.client.Fail(llm.ServerError, "an error without a message")
 	}
 	return r.client.Fail(cmp.Or(f.kind(), llm.ServerError), "%s", cmp.Or(f.Message, f.Type))
 }

@@ -88,7 +88,7 @@ func (c *AgentClient) Answer(ctx context.Context, access assay.Access, q Questio
 	case !sessionID.MatchString(q.Session):
 		return Answer{}, fmt.Errorf("ask %s: session %q: want 2 to 100 letters, digits, \".\", \"_\", \":\" or \"-\": %w", c.name, q.Session, assay.ErrInvalid)
 	case !access.Allows(c.open):
-		return Answer{}, fmt.Errorf("ask %s: it is not open to whoever asks: %w", c.name, assay.ErrNotFound)
+		return Answer{}, fmt.Errorf("ask %s: access denied: %w", c.name, assay.ErrNotFound)
 	}
 	state, notes, err := c.state(access, q)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *AgentClient) Answer(ctx context.Context, access assay.Access, q Questio
 func (c *AgentClient) state(access assay.Access, q Question) (*types.SessionState, []string, error) {
 	if len(c.bases) == 0 {
 		if !q.Filter.IsZero() {
-			return nil, nil, fmt.Errorf("ask %s: a filter needs the knowledge bases that it is for, and none is named: %w", c.name, assay.ErrInvalid)
+			return nil, nil, fmt.Errorf("ask %s: a filter needs knowledge bases to apply to, and none is configured: %w", c.name, assay.ErrInvalid)
 		}
 		return nil, nil, nil
 	}
@@ -166,10 +166,10 @@ func (c *AgentClient) ask(x *exchange, r *managed, state *types.SessionState, q 
 			c.chunk(r, e.Value)
 		case *types.ResponseStreamMemberFiles:
 			for _, f := range e.Value.Files {
-				r.note(fmt.Sprintf("the agent made a file, %q, which is left out", x.errors.Scrub(aws.ToString(f.Name))))
+				r.note(fmt.Sprintf("dropped the file %q that the agent created", x.errors.Scrub(aws.ToString(f.Name))))
 			}
 		case *types.ResponseStreamMemberReturnControl:
-			return x.errors.Fail(llm.BadRequest, "the agent wants an action done by its caller (return of control): assay does none; configure the agent to answer by itself")
+			return x.errors.Fail(llm.BadRequest, "the agent asked its caller to run an action (return of control), which assay does not support; configure the agent to answer by itself")
 		}
 	}
 	return r.ended(events.Err(), c.explain)

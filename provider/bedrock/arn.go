@@ -17,11 +17,11 @@ type arn struct {
 func parseARN(s string) (arn, error) {
 	parts := strings.SplitN(s, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "bedrock" || parts[1] == "" {
-		return arn{}, fmt.Errorf("%q is no ARN of Amazon Bedrock (arn:aws:bedrock:REGION:ACCOUNT:KIND/ID): %w", s, assay.ErrInvalid)
+		return arn{}, fmt.Errorf("%q is not an ARN of Amazon Bedrock (arn:aws:bedrock:REGION:ACCOUNT:KIND/ID): %w", s, assay.ErrInvalid)
 	}
 	kind, id, ok := strings.Cut(parts[5], "/")
 	if !ok || kind == "" || id == "" || strings.ContainsAny(s, "*? \t\n\"") {
-		return arn{}, fmt.Errorf("%q names no one resource of Amazon Bedrock (arn:aws:bedrock:REGION:ACCOUNT:KIND/ID): %w", s, assay.ErrInvalid)
+		return arn{}, fmt.Errorf("%q does not name one resource of Amazon Bedrock (arn:aws:bedrock:REGION:ACCOUNT:KIND/ID): %w", s, assay.ErrInvalid)
 	}
 	return arn{partition: parts[1], region: parts[3], account: parts[4], kind: kind, id: id}, nil
 }
@@ -34,7 +34,7 @@ func (a arn) String() string {
 func idOf(name, kind string) (string, error) {
 	if !strings.HasPrefix(name, "arn:") {
 		if name == "" || strings.ContainsAny(name, "*?:/ \t\n\"") {
-			return "", fmt.Errorf("%q is no ID of a %s: %w", name, kind, assay.ErrInvalid)
+			return "", fmt.Errorf("%q is not the ID of a %s: %w", name, kind, assay.ErrInvalid)
 		}
 		return name, nil
 	}

@@ -105,11 +105,11 @@ func New(c Config) (*Provider, error) {
 	c.ControlURL = cmp.Or(c.ControlURL, c.BaseURL)
 	switch {
 	case strings.Contains(c.Name, "/"):
-		return nil, fmt.Errorf("provider name %q has a slash: %w", c.Name, assay.ErrInvalid)
+		return nil, fmt.Errorf("provider name %q contains a slash: %w", c.Name, assay.ErrInvalid)
 	case (c.AccessKeyID == "") != c.SecretAccessKey.Empty():
-		return nil, fmt.Errorf("provider %s has half of an AWS credential: an access key ID and a secret access key belong together: %w", c.Name, assay.ErrInvalid)
+		return nil, fmt.Errorf("provider %s has only half of an AWS credential; set both the access key ID and the secret access key: %w", c.Name, assay.ErrInvalid)
 	case !slices.Contains([]SchemaMode{"", SchemaFormat, SchemaTool, SchemaWords}, c.Schemas):
-		return nil, fmt.Errorf("provider %s asks for schemas as %q, want %q, %q or %q: %w", c.Name, c.Schemas, SchemaFormat, SchemaTool, SchemaWords, assay.ErrInvalid)
+		return nil, fmt.Errorf("provider %s sends schemas as %q, want %q, %q or %q: %w", c.Name, c.Schemas, SchemaFormat, SchemaTool, SchemaWords, assay.ErrInvalid)
 	}
 	return &Provider{config: c}, nil
 }
@@ -139,7 +139,7 @@ func (p *Provider) session(ctx context.Context) (*session, error) {
 		return nil, fmt.Errorf("read the AWS configuration: %s: %w", wire.Redact(err.Error(), p.given()...), assay.ErrInvalid)
 	}
 	if cfg.Region == "" {
-		return nil, fmt.Errorf("no AWS region is configured: set region: of the provider, AWS_REGION, or region of the profile: %w", assay.ErrInvalid)
+		return nil, fmt.Errorf("no AWS region is configured; set the provider's region, AWS_REGION or the profile's region: %w", assay.ErrInvalid)
 	}
 	cfg.ClientLogMode = 0
 	s := &session{aws: cfg, region: cfg.Region, http: p.client(cfg)}
@@ -230,7 +230,7 @@ func noCredentials(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask %s: %w", name, ctx.Err())
 	}
-	return &llm.Error{Model: name, Kind: llm.BadKey, Message: wire.Redact("no AWS credentials were found: " + innermost(err).Error())}
+	return &llm.Error{Model: name, Kind: llm.BadKey, Message: wire.Redact("no AWS credentials: " + innermost(err).Error())}
 }
 
 // innermost returns the last error of a chain, since the SDK repeats its message on each level.

@@ -371,7 +371,7 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 }
 
 // errCut reports a stream that ended before the reply's end.
-var errCut = fmt.Errorf("the reply ends before its end")
+var errCut = fmt.Errorf("the reply ends early")
 
 // failedReading reports whether the reason for an incomplete reply is known.
 func (x *exchange) failedReading() bool {
@@ -405,7 +405,7 @@ func explainModel(id, region, code, message string) (llm.ErrorKind, string) {
 	where := fmt.Sprintf("model %s in region %s", id, region)
 	switch {
 	case strings.Contains(said, "on-demand throughput") || strings.Contains(said, "inference profile") && code == "ValidationException":
-		return llm.NoModel, fmt.Sprintf("%s is served through an inference profile only: configure the profile's ID (such as %q) or ARN instead. Bedrock says: %s", where, suggestion(id, region), message)
+		return llm.NoModel, fmt.Sprintf("%s is available only through an inference profile; configure the profile's ID (such as %q) or ARN. Bedrock says: %s", where, suggestion(id, region), message)
 	case code == "ResourceNotFoundException",
 		strings.Contains(said, "model identifier is invalid"),
 		strings.Contains(said, "model not found"),
@@ -413,9 +413,9 @@ func explainModel(id, region, code, message string) (llm.ErrorKind, string) {
 		strings.Contains(said, "is not supported in this region"),
 		strings.Contains(said, "doesn't support the model"),
 		strings.Contains(said, "end of its life"):
-		return llm.NoModel, fmt.Sprintf("there is no %s: configure another model or region. Bedrock says: %s", where, message)
+		return llm.NoModel, fmt.Sprintf("%s does not exist; configure another model or region. Bedrock says: %s", where, message)
 	case code == "AccessDeniedException" && strings.Contains(said, "access to the model"):
-		return llm.NoModel, fmt.Sprintf("the account has no access to %s: request it there, or configure another. Bedrock says: %s", where, message)
+		return llm.NoModel, fmt.Sprintf("the account has no access to %s; request access in AWS, or configure another model. Bedrock says: %s", where, message)
 	case code == "AccessDeniedException":
 		return llm.BadKey, fmt.Sprintf("the credentials may not call %s. Bedrock says: %s", where, message)
 	}

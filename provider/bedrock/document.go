@@ -19,7 +19,7 @@ func fromJSON(text []byte) (document.Interface, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF || object == nil {
-		return nil, errors.New("it is not one JSON object")
+		return nil, errors.New("it is not a single JSON object")
 	}
 	return document.NewLazyDocument(numbers(object)), nil
 }

@@ -40,7 +40,7 @@ func (p *Provider) Embedder(model string, dimensions int) (llm.Embedder, error) 
 	case strings.HasPrefix(foundation, "cohere.embed"):
 		fetch, e.Most = cohere(foundation, dimensions), 96
 	default:
-		return nil, fmt.Errorf("embedder %s: only Titan Text Embeddings and Cohere Embed are known: %w", name, assay.ErrInvalid)
+		return nil, fmt.Errorf("embedder %s: only Titan Text Embeddings and Cohere Embed are supported: %w", name, assay.ErrInvalid)
 	}
 	if dimensions > 0 {
 		name += fmt.Sprintf("/%d", dimensions)
@@ -74,7 +74,7 @@ func (e *embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]
 	var all []llm.Vector
 	for i, part := range vectors {
 		if len(all) > 0 && len(part) > 0 && len(part[0]) != len(all[0]) {
-			return all, cmp.Or(err, error(e.Client.Fail(llm.BadReply, "vectors of %d dimensions after some of %d", len(part[0]), len(all[0]))))
+			return all, cmp.Or(err, error(e.Client.Fail(llm.BadReply, "got vectors of %d dimensions, earlier ones had %d", len(part[0]), len(all[0]))))
 		}
 		all = append(all, part...)
 		if failed[i] != nil {

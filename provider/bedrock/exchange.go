@@ -22,7 +22,7 @@ import (
 )
 
 // errSilent ends a call whose server has stalled.
-var errSilent = errors.New("no reply for too long")
+var errSilent = errors.New("timed out without a reply")
 
 // drain is how long to wait for the end of a stream after the end of the reply, so that its
 // connection can be reused.
@@ -148,7 +148,7 @@ type body struct {
 	frames *frames // nil if it is no event stream
 }
 
-var errTooLarge = errors.New("the reply is larger than a reply may be")
+var errTooLarge = errors.New("the reply exceeds the size limit")
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
@@ -231,7 +231,7 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 	case x.status == 0:
 		return x.failed(llm.BadRequest, "the request could not be made: "+innermost(err).Error())
 	case x.status/100 == 3:
-		return x.failed(llm.BadRequest, fmt.Sprintf("it redirects to %s, which is refused: its address has to be configured as it is", x.header.Get("Location")))
+		return x.failed(llm.BadRequest, fmt.Sprintf("it redirects to %s, and redirects are not followed; configure the final address", x.header.Get("Location")))
 	case x.status/100 != 2:
 		return x.refused(errorCode(x.header, x.refusal), wire.Message(x.refusal), explain)
 	case errors.Is(x.broken, errTooLarge):
@@ -241,7 +241,7 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 	case said:
 		return x.refused(api.ErrorCode(), api.ErrorMessage(), explain)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return x.failed(llm.BrokeOff, "the reply ends in the middle")
+		return x.failed(llm.BrokeOff, "the reply is truncated")
 	}
 	return x.failed(llm.BadReply, innermost(err).Error())
 }

@@ -58,12 +58,12 @@ func (c *filterer) positive(f assay.Filter, negate bool) (assay.Filter, error) {
 	if negate {
 		var ok bool
 		if op, ok = complements[f.Op]; !ok {
-			return f, fmt.Errorf("filter not %s on key %q: Bedrock knowledge bases have neither \"not\" nor an operator for the opposite of %s: %w", f.Op, f.Key, f.Op, assay.ErrInvalid)
+			return f, fmt.Errorf("filter not %s on key %q: Bedrock knowledge bases do not support \"not\", and %s has no complement: %w", f.Op, f.Key, f.Op, assay.ErrInvalid)
 		}
 	}
 	if op != assay.OpAndAll && op != assay.OpOrAll {
 		if negate && ordered(op) {
-			c.note(fmt.Sprintf("not (%s) is searched as %s: documents without the key %q are left out", f, assay.Filter{Op: op, Key: f.Key, Value: f.Value}, f.Key))
+			c.note(fmt.Sprintf("not (%s) is searched as %s, which excludes documents without the key %q", f, assay.Filter{Op: op, Key: f.Key, Value: f.Value}, f.Key))
 		}
 		f.Op = op
 		return f, nil
@@ -146,7 +146,7 @@ func (c *filterer) build(f assay.Filter) (types.RetrievalFilter, error) {
 	case assay.OpListContains:
 		return &types.RetrievalFilterMemberListContains{Value: a}, nil
 	}
-	return nil, fmt.Errorf("filter operator %q: Bedrock knowledge bases do not have it: %w", f.Op, assay.ErrInvalid)
+	return nil, fmt.Errorf("filter operator %q: not supported by Bedrock knowledge bases: %w", f.Op, assay.ErrInvalid)
 }
 
 // value returns the value of a comparison in Bedrock's form.
@@ -162,11 +162,11 @@ func (c *filterer) value(f assay.Filter) (any, error) {
 	case v.Kind == assay.KindTime && slices.Contains(c.epochs, f.Key):
 		return v.Time.Unix(), nil
 	case v.Kind == assay.KindTime:
-		return nil, fmt.Errorf("filter %s on key %q compares a time, which Bedrock knowledge bases do not have: name the key as one of epoch_keys if its numbers are seconds since 1970: %w", f.Op, f.Key, assay.ErrInvalid)
+		return nil, fmt.Errorf("filter %s on key %q compares a time, which Bedrock knowledge bases do not support; if the key's numbers are seconds since 1970, add it to epoch_keys: %w", f.Op, f.Key, assay.ErrInvalid)
 	case v.Kind == assay.KindList && (f.Op == assay.OpIn || f.Op == assay.OpNotIn) && len(v.List) > 0:
 		return v.List, nil
 	case v.Kind == assay.KindList && (f.Op == assay.OpIn || f.Op == assay.OpNotIn):
-		return nil, fmt.Errorf("filter %s on key %q has an empty list, which Bedrock knowledge bases refuse: %w", f.Op, f.Key, assay.ErrInvalid)
+		return nil, fmt.Errorf("filter %s on key %q has an empty list, which Bedrock knowledge bases reject: %w", f.Op, f.Key, assay.ErrInvalid)
 	}
-	return nil, fmt.Errorf("filter %s on key %q compares a %s, which Bedrock knowledge bases do not: %w", f.Op, f.Key, v.Kind, assay.ErrInvalid)
+	return nil, fmt.Errorf("filter %s on key %q compares a %s, which Bedrock knowledge bases do not support: %w", f.Op, f.Key, v.Kind, assay.ErrInvalid)
 }

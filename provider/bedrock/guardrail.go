@@ -90,7 +90,7 @@ func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
 		return nil, err
 	}
 	if !(c.Threshold >= 0 && c.Threshold <= 1) {
-		return nil, fmt.Errorf("guardrail %s: threshold %v is not in [0, 1]: %w", c.Guardrail.ID, c.Threshold, assay.ErrInvalid)
+		return nil, fmt.Errorf("guardrail %s: threshold %v is outside [0, 1]: %w", c.Guardrail.ID, c.Threshold, assay.ErrInvalid)
 	}
 	c.Guardrail.Version = cmp.Or(c.Guardrail.Version, draft)
 	c.MaxSource, c.MaxClaim = cmp.Or(c.MaxSource, maxSource), cmp.Or(c.MaxClaim, maxClaim)
@@ -123,7 +123,7 @@ func (v *verifier) VerifyFor(ctx context.Context, question, text string, cited [
 		none.Reason = "cites nothing"
 		return none, nil
 	case n > v.config.MaxClaim || m > v.config.MaxSource || q > maxQuery:
-		message := fmt.Sprintf("the question has %d characters, the text %d and its sources %d; a grounding check takes %d, %d and %d", q, n, m, maxQuery, v.config.MaxClaim, v.config.MaxSource)
+		message := fmt.Sprintf("the question has %d characters, the text %d and its sources %d; the limits of a grounding check are %d, %d and %d", q, n, m, maxQuery, v.config.MaxClaim, v.config.MaxSource)
 		return none, &llm.Error{Model: v.name, Kind: llm.TooLong, Message: message}
 	}
 	x, err := v.provider.exchange(ctx, v.name)
@@ -225,13 +225,13 @@ func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgem
 func (v *verifier) grounded(filters []types.GuardrailContextualGroundingFilter) ground.Judgement {
 	j := ground.Judgement{Verdict: assay.Unsupported}
 	if len(filters) == 0 {
-		j.Reason = "the guardrail did not check the grounding: it has no contextual grounding policy, or did not get to it"
+		j.Reason = "the guardrail did not check the grounding: it has no contextual grounding policy, or stopped before it"
 		return j
 	}
 	passes := true
 	for i, f := range filters {
 		if !scored(f) {
-			j.Reason, j.Score = "the guardrail gave no score of the grounding", 0
+			j.Reason, j.Score = "the guardrail returned no grounding score", 0
 			return j
 		}
 		if i == 0 || *f.Score < j.Score {

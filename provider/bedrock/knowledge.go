@@ -102,10 +102,10 @@ func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
 		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
 	}
 	if !slices.Contains([]SearchType{"", SearchHybrid, SearchSemantic}, c.Search) {
-		return nil, fmt.Errorf("knowledge base %s is searched as %q, want %q or %q: %w", id, c.Search, SearchHybrid, SearchSemantic, assay.ErrInvalid)
+		return nil, fmt.Errorf("knowledge base %s has search type %q, want %q or %q: %w", id, c.Search, SearchHybrid, SearchSemantic, assay.ErrInvalid)
 	}
 	if (c.ImplicitModel == "") != (len(c.Attributes) == 0) {
-		return nil, fmt.Errorf("knowledge base %s: implicit filters need a model and the attributes that it may use: %w", id, assay.ErrInvalid)
+		return nil, fmt.Errorf("knowledge base %s: implicit filters need both a model and its attributes: %w", id, assay.ErrInvalid)
 	}
 	kinds := types.AttributeType("").Values()
 	for _, a := range c.Attributes {
@@ -196,10 +196,10 @@ func (k *Retriever) input(q assay.Query, limits assay.Filter) (*bedrockagentrunt
 func (k *Retriever) search(q assay.Query) (SearchType, []string, error) {
 	var notes []string
 	for what, asked := range map[string]bool{
-		"other wordings": len(q.Rewrites) > 0, "feedback": q.Feedback, "diversity": q.Diversity > 0, "fusion by rank": q.Fusion != "",
+		"rewrites": len(q.Rewrites) > 0, "feedback": q.Feedback, "diversity": q.Diversity > 0, "rank fusion": q.Fusion != "",
 	} {
 		if asked {
-			notes = append(notes, fmt.Sprintf("%s: knowledge bases have no %s; the query was searched without", k.name, what))
+			notes = append(notes, fmt.Sprintf("%s: knowledge bases do not support %s; it was ignored", k.name, what))
 		}
 	}
 	slices.Sort(notes)
@@ -296,7 +296,7 @@ func (k *Retriever) explain(code, message string) (llm.ErrorKind, string) {
 func explainResource(what, region, code, message string) (llm.ErrorKind, string) {
 	switch {
 	case code == "ResourceNotFoundException":
-		return llm.NoModel, fmt.Sprintf("there is no %s in region %s: configure another name or region. Bedrock says: %s", what, region, message)
+		return llm.NoModel, fmt.Sprintf("%s does not exist in region %s; configure another name or region. Bedrock says: %s", what, region, message)
 	case code == "AccessDeniedException":
 		return llm.BadKey, fmt.Sprintf("the credentials may not use %s in region %s. Bedrock says: %s", what, region, message)
 	}
@@ -322,19 +322,19 @@ func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, no
 	}
 	hits = nest(hits)
 	if len(hits) > 0 {
-		*notes = append(*notes, k.name+": relevance is the knowledge base's own score, which nobody has calibrated")
+		*notes = append(*notes, k.name+": relevance is the knowledge base's own score, which is not calibrated")
 	}
 	if empty > 0 {
-		*notes = append(*notes, fmt.Sprintf("%s: %d results without text, such as images, were left out", k.name, empty))
+		*notes = append(*notes, fmt.Sprintf("%s: skipped %d results without text, such as images", k.name, empty))
 	}
 	if foreign {
-		*notes = append(*notes, k.name+" returned passages outside of the filter that says who may see them; they were left out")
+		*notes = append(*notes, k.name+" returned passages that the access filter excludes; they were dropped")
 	}
 	if found.intervened {
-		*notes = append(*notes, k.name+": a guardrail has intervened in what was found")
+		*notes = append(*notes, k.name+": a guardrail intervened in the results")
 	}
 	if found.cut {
-		*notes = append(*notes, fmt.Sprintf("%s: it has more after %d pages, which were not asked for", k.name, k.config.Pages))
+		*notes = append(*notes, fmt.Sprintf("%s: stopped after %d pages; there are more results", k.name, k.config.Pages))
 	}
 	return hits[:min(len(hits), q.Limit)]
 }

@@ -291,7 +291,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noted := slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "it has more") })
+		noted := slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "there are more results") })
 		if len(r.Hits) != test.hits || len(b.Requests()) != test.asked || noted != test.note {
 			t.Errorf("%+v: %d hits, asked %d times, notes %q", test, len(r.Hits), len(b.Requests()), r.Notes)
 		}

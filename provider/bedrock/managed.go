@@ -157,7 +157,7 @@ func (k *Retriever) answerWhole(x *exchange, r *managed, c *types.RetrieveAndGen
 		return x.fail(err, k.explain)
 	}
 	if out.Output == nil || out.Output.Text == nil {
-		return x.fail(errors.New("the reply is not one of RetrieveAndGenerate: it has no output"), nil)
+		return x.fail(errors.New("the reply is not a RetrieveAndGenerate reply: it has no output"), nil)
 	}
 	r.write(*out.Output.Text)
 	r.citations = out.Citations
@@ -272,7 +272,7 @@ func (r *managed) finish() (Answer, error) {
 		for _, ref := range c.RetrievedReferences {
 			h, ok := r.source(ref)
 			if !ok {
-				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites what whoever asks may not see; it is dropped")
+				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites documents that the caller may not see; it was dropped")
 			}
 			if h.Text != "" {
 				sources[i] = append(sources[i], h)
@@ -282,7 +282,7 @@ func (r *managed) finish() (Answer, error) {
 	raw := r.raw.String()
 	text := strings.ToValidUTF8(raw, "\uFFFD")
 	if scrubbed := r.x.errors.Scrub(text); scrubbed != text || text != raw {
-		r.note("the answer held bytes that must not be shown; its citations were dropped")
+		r.note("the answer contained invalid or secret text, which was removed; its citations were dropped")
 		r.answer.Text = scrubbed
 		return r.answer, nil
 	}
@@ -302,10 +302,10 @@ func (r *managed) finish() (Answer, error) {
 		r.answer.Citations = append(r.answer.Citations, cited)
 	}
 	if lost > 0 {
-		r.note(fmt.Sprintf("of %d citations it is not clear which part of the answer they are for", lost))
+		r.note(fmt.Sprintf("%d citations could not be matched to a part of the answer", lost))
 	}
 	if r.answer.Intervened {
-		r.note("a guardrail has intervened in the answer")
+		r.note("a guardrail intervened in the answer")
 	}
 	return r.answer, nil
 }

@@ -143,7 +143,7 @@ func (w *policyWriter) arn(kind, name string) (string, error) {
 		return name, err
 	}
 	if w.account == "" {
-		return "", fmt.Errorf("%s %s: its ARN needs the AWS account: configure account_id, or the resource by its ARN: %w", kind, name, assay.ErrInvalid)
+		return "", fmt.Errorf("%s %s: its ARN needs the AWS account; set account_id, or configure the resource by ARN: %w", kind, name, assay.ErrInvalid)
 	}
 	a := arn{partition: partitionOf(w.region), region: w.region, account: w.account, kind: kind, id: name}.String()
 	_, err := parseARN(a)
@@ -212,7 +212,7 @@ func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error
 	if len(routes) == 0 {
 		p, askErr := w.provider.profile(ctx, name)
 		if askErr != nil {
-			return fmt.Errorf("which foundation models the inference profile %s routes to has to be configured or asked for (bedrock:GetInferenceProfile): %w", name, askErr)
+			return fmt.Errorf("cannot look up the foundation models of inference profile %s (bedrock:GetInferenceProfile); list them under inference_profiles: %w", name, askErr)
 		}
 		for _, m := range p.Models {
 			routes = append(routes, m.ARN)
@@ -225,13 +225,13 @@ func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error
 		return err
 	}
 	if len(routes) == 0 {
-		return fmt.Errorf("the inference profile %s routes to no foundation model: %w", name, assay.ErrInvalid)
+		return fmt.Errorf("inference profile %s routes to no foundation model: %w", name, assay.ErrInvalid)
 	}
 	for _, r := range routes {
 		if a, err := parseARN(r); err != nil {
-			return fmt.Errorf("the inference profile %s: %w", name, err)
+			return fmt.Errorf("inference profile %s: %w", name, err)
 		} else if a.kind != "foundation-model" {
-			return fmt.Errorf("the inference profile %s routes to %q, which is no foundation model: %w", name, r, assay.ErrInvalid)
+			return fmt.Errorf("inference profile %s routes to %q, which is not a foundation model: %w", name, r, assay.ErrInvalid)
 		}
 	}
 	w.own[name] = own
@@ -287,15 +287,15 @@ func (w *policyWriter) bases(ctx context.Context, r Resources) error {
 		if own, ok := w.own[r.Answers[base]]; ok { // RetrieveAndGenerate looks up the profile
 			w.allow(statement{Sid: "ReadProfiles", Action: []string{"bedrock:GetInferenceProfile"}, Resource: []string{own}})
 		}
-		w.unscoped("bedrock:RetrieveAndGenerate", "having a knowledge base answer by itself")
+		w.unscoped("bedrock:RetrieveAndGenerate", "answering with a knowledge base")
 	}
 	return nil
 }
 
 // unscoped adds a note on an action that IAM cannot limit to resources.
 func (w *policyWriter) unscoped(action, what string) {
-	note := fmt.Sprintf("%s is not in the policy, so that %s will be refused: AWS IAM knows no resources for this action and allows it for all or none. "+
-		`If you accept that, add {"Sid":"%s","Effect":"Allow","Action":["%s"],"Resource":"*"}; the models and knowledge bases that it can reach stay limited by the other statements.`,
+	note := fmt.Sprintf("the policy does not include %s, so %s will be denied. AWS IAM cannot limit this action to resources. "+
+		`To allow it for all resources, add {"Sid":"%s","Effect":"Allow","Action":["%s"],"Resource":"*"}; the other statements still limit the models and knowledge bases.`,
 		action, what, strings.TrimPrefix(action, "bedrock:"), action)
 	if !slices.Contains(w.notes, note) {
 		w.notes = append(w.notes, note)

@@ -113,7 +113,7 @@ func TestIAMPolicy(t *testing.T) {
 		t.Errorf("statements (-want +got):\n%s", diff)
 	}
 	notes := strings.Join(policy.Notes, "\n")
-	if len(policy.Notes) != 2 || !strings.Contains(notes, "bedrock:Rerank") || !strings.Contains(notes, "bedrock:RetrieveAndGenerate") || !strings.Contains(notes, "no resources") {
+	if len(policy.Notes) != 2 || !strings.Contains(notes, "bedrock:Rerank") || !strings.Contains(notes, "bedrock:RetrieveAndGenerate") || !strings.Contains(notes, "cannot limit this action to resources") {
 		t.Errorf("notes %q", policy.Notes)
 	}
 }

@@ -44,7 +44,7 @@ func (r *reading) done() bool { return r.stop != "" && r.counted }
 func (r *reading) whole(out *bedrockruntime.ConverseOutput) error {
 	message, ok := out.Output.(*types.ConverseOutputMemberMessage)
 	if !ok || out.StopReason == "" {
-		return errors.New("the reply is not one of Converse: it has no message or no stop reason")
+		return errors.New("the reply is not a Converse reply: it has no message or no stop reason")
 	}
 	for _, block := range message.Value.Content {
 		switch b := block.(type) {

@@ -56,7 +56,7 @@ func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 		}
 	}
 	if utf8.RuneCountInString(query) > maxRerankText {
-		return nil, &llm.Error{Model: r.name, Kind: llm.TooLong, Message: fmt.Sprintf("the query has over %d characters", maxRerankText)}
+		return nil, &llm.Error{Model: r.name, Kind: llm.TooLong, Message: fmt.Sprintf("the query exceeds %d characters", maxRerankText)}
 	}
 	var scores []float64
 	for len(scores) < len(texts) {
@@ -158,7 +158,7 @@ func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput
 			i, score = int(*res.Index), float64(*res.RelevanceScore)
 		}
 		if i < 0 || i >= len(scores) || seen[i] || math.IsNaN(score) || math.IsInf(score, 0) {
-			return 0, x.errors.Fail(llm.BadReply, "a result without an index or a score of its own among %d texts", len(scores))
+			return 0, x.errors.Fail(llm.BadReply, "a result for %d texts has no valid index or score, or repeats an index", len(scores))
 		}
 		scores[i], seen[i] = score, true
 	}
@@ -166,7 +166,7 @@ func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput
 	if n := len(out.Results); n > 0 && (aws.ToString(in.NextToken) != "" || all(seen)) {
 		return n, nil
 	}
-	return 0, x.errors.Fail(llm.BadReply, "it did not score all of %d texts", len(scores))
+	return 0, x.errors.Fail(llm.BadReply, "it did not score all %d texts", len(scores))
 }
 
 func all(seen []bool) bool {

@@ -73,5 +73,5 @@ func (s Sharing) acl(m assay.Metadata) assay.ACL {
 
 // hidden returns the message for an access that may see nothing of what.
 func hidden(what string) string {
-	return fmt.Sprintf("%s is not shared with whoever asks: nothing of it was searched", what)
+	return fmt.Sprintf("%s is not shared with the caller; it was not searched", what)
 }

@@ -72,7 +72,7 @@ func fetch(ctx context.Context, client *wire.Client, address string) ([]websearc
 		return nil, err
 	}
 	if out.Type != "search" {
-		return nil, client.Fail(llm.BadReply, "the reply is not the JSON expected: it is no search but %q", out.Type)
+		return nil, client.Fail(llm.BadReply, "unexpected reply: its type is %q, not search", out.Type)
 	}
 	raw := make([]websearch.Result, len(out.Web.Results))
 	for i, r := range out.Web.Results {

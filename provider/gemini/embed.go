@@ -34,7 +34,7 @@ type EmbedConfig struct {
 // field of the request.
 func (p *Provider) Embedder(name string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 || c.MaxTokens < 0 {
-		return nil, fmt.Errorf("the limits of %s/%s are not numbers from 0 on: %w", p.name, name, assay.ErrInvalid)
+		return nil, fmt.Errorf("the limits of %s/%s must not be negative: %w", p.name, name, assay.ErrInvalid)
 	}
 	name = strings.TrimPrefix(name, "models/")
 	client, url := p.of(name)

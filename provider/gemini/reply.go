@@ -94,7 +94,7 @@ func (r *reader) whole(whole reply) error {
 	}
 	r.tell(r.scrub.Rest())
 	if !r.ended {
-		return r.client.Fail(llm.BadReply, "the reply has no candidate that has ended")
+		return r.client.Fail(llm.BadReply, "the reply has no finished candidate")
 	}
 	if tell != nil && r.text.Len() > 0 {
 		tell(llm.Delta{Text: r.text.String()})
@@ -137,7 +137,7 @@ func (r *reader) part(p part) error {
 	switch {
 	case p.Call != nil:
 		if p.Call.Name == "" {
-			return r.client.Fail(llm.BadReply, "a call of a function without a name")
+			return r.client.Fail(llm.BadReply, "a function call without a name")
 		}
 		call := llm.ToolCall{ID: p.Call.ID, Name: p.Call.Name, Arguments: "{}"}
 		if args := string(p.Call.Args); args != "" && args != "null" {

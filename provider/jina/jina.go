@@ -81,7 +81,7 @@ func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
 		rows := make([]batch.Row, len(out.Data))
 		for i, d := range out.Data {
 			if d.Index == nil {
-				return nil, 0, client.Fail(llm.BadReply, "a vector that does not say of which text")
+				return nil, 0, client.Fail(llm.BadReply, "a vector without an index")
 			}
 			rows[i] = batch.Row{Index: d.Index, Values: d.Embedding}
 		}

@@ -62,7 +62,7 @@ const layerWeights = "attention.self.query.weight"
 // has.
 func (m *bert) readLayers(ctx context.Context, w *weights, first int) error {
 	if extra := layerName(m.Layers) + layerWeights; w.has(extra) {
-		return fmt.Errorf("%s: tensor %s is there, and the model has %d layers: %w", weightsFile, w.prefix+extra, m.Layers, assay.ErrDamaged)
+		return fmt.Errorf("%s: unexpected tensor %s; the model has %d layers: %w", weightsFile, w.prefix+extra, m.Layers, assay.ErrDamaged)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))

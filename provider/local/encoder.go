@@ -184,7 +184,7 @@ func normalize(v []float32) error {
 		square += float64(x) * float64(x)
 	}
 	if !(square > 0) || math.IsInf(square, 0) {
-		return fmt.Errorf("%s: the weights give a vector without a direction: %w", weightsFile, assay.ErrDamaged)
+		return fmt.Errorf("%s: the weights produce a zero or non-finite vector: %w", weightsFile, assay.ErrDamaged)
 	}
 	scale := float32(1 / math.Sqrt(square))
 	for i := range v {

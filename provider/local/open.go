@@ -194,7 +194,7 @@ func (f *folder) openWeights() error {
 		}
 		f.SHA256 = hex.EncodeToString(h.Sum(nil))
 	} else if len(f.SHA256) != hex.EncodedLen(sha256.Size) {
-		return fmt.Errorf("%q is no SHA-256: %w", f.SHA256, assay.ErrInvalid)
+		return fmt.Errorf("%q is not a SHA-256 sum: %w", f.SHA256, assay.ErrInvalid)
 	}
 	f.weights.memory = f.Weights
 	f.weights.file, err = safetensors.Open(r, size)
@@ -233,7 +233,7 @@ func readSmall(fsys fs.FS, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxSmallFile {
-		return nil, fmt.Errorf("%s: more than %d bytes: %w", name, maxSmallFile, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s: exceeds %d bytes: %w", name, maxSmallFile, assay.ErrInvalid)
 	}
 	if f, ok := fsys.(*folder); ok {
 		f.note(name, data)

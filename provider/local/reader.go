@@ -64,10 +64,10 @@ func newReader(ctx context.Context, f *folder, e *Encoder) (*Reader, error) {
 func readOnto(ctx context.Context, w *weights, encoder *bert, layers int) (*bert, error) {
 	const words = "embeddings.word_embeddings.weight"
 	if w.has(words) {
-		return nil, fmt.Errorf("%s: tensor %s is there, and a reader shares its encoder's: %w", weightsFile, words, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s: unexpected tensor %s; a reader shares that of its encoder: %w", weightsFile, words, assay.ErrInvalid)
 	}
 	if encoder.Types < 2 {
-		return nil, fmt.Errorf("%s of the encoder: one type of tokens; a reader tells two texts apart: %w", configFile, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s of the encoder: a reader needs two token types, got one: %w", configFile, assay.ErrInvalid)
 	}
 	a := encoder.architecture
 	a.Layers = layers
@@ -81,7 +81,7 @@ func readOnto(ctx context.Context, w *weights, encoder *bert, layers int) (*bert
 		first++
 	}
 	if first == m.Layers {
-		return nil, fmt.Errorf("%s: no tensor of a layer: %w", weightsFile, assay.ErrDamaged)
+		return nil, fmt.Errorf("%s: no layer tensors: %w", weightsFile, assay.ErrDamaged)
 	}
 	copy(m.layers[:first], encoder.layers)
 	return m, m.readLayers(ctx, w, first)
@@ -200,7 +200,7 @@ func (r *Reader) heads(w window, rows []float32) (logits, error) {
 	}
 	for _, x := range append(append(relevance[:], entailment[:]...), l.spans...) {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
-			return l, fmt.Errorf("%s: the weights give the logit %g: %w", weightsFile, x, assay.ErrDamaged)
+			return l, fmt.Errorf("%s: the weights produce the logit %g: %w", weightsFile, x, assay.ErrDamaged)
 		}
 	}
 	return l, nil

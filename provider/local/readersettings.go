@@ -63,13 +63,13 @@ func readReaderSettings(fsys fs.FS, e *Encoder) (readerSettings, error) {
 		return s, err
 	}
 	if !madeFrom(j.Encoder, e.Model()) {
-		return s, fmt.Errorf("%s: the reader was made from the encoder %q, and this one is %s: %w", readerFile, j.Encoder, e.Model(), assay.ErrInvalid)
+		return s, fmt.Errorf("%s: the reader belongs to encoder %q, not %s: %w", readerFile, j.Encoder, e.Model(), assay.ErrInvalid)
 	}
 	if s.maxTokens = j.MaxTokens; s.maxTokens < leastReaderTokens || s.maxTokens > e.bert.Positions {
 		return s, fmt.Errorf("%s: max_tokens is %d, want %d to %d: %w", readerFile, s.maxTokens, leastReaderTokens, e.bert.Positions, assay.ErrDamaged)
 	}
 	if s.layers = cmp.Or(j.Layers, e.bert.Layers); s.layers < 1 || s.layers > e.bert.Layers {
-		return s, fmt.Errorf("%s: layers is %d, the encoder has %d: %w", readerFile, s.layers, e.bert.Layers, assay.ErrDamaged)
+		return s, fmt.Errorf("%s: layers is %d, but the encoder has %d: %w", readerFile, s.layers, e.bert.Layers, assay.ErrDamaged)
 	}
 	if s.answerable, err = j.Answerable.read("answerable"); err != nil {
 		return s, err

@@ -30,10 +30,10 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 		return nil, err
 	}
 	if len(a.Labels) > 1 {
-		return nil, fmt.Errorf("%s: a classifier of %d labels; a reranker has one: %w", configFile, len(a.Labels), assay.ErrInvalid)
+		return nil, fmt.Errorf("%s: got a classifier with %d labels; a reranker has one: %w", configFile, len(a.Labels), assay.ErrInvalid)
 	}
 	if a.Types < 2 {
-		return nil, fmt.Errorf("%s: one type of tokens; a reranker tells two texts apart: %w", configFile, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s: a reranker needs two token types, got one: %w", configFile, assay.ErrInvalid)
 	}
 	s, err := readRerankerSettings(f, a.Positions)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	err := r.bert.run(ctx, sequences, firstRows, func(i int, cls []float32) error {
 		score := r.score(cls)
 		if math.IsNaN(score) || math.IsInf(score, 0) {
-			return fmt.Errorf("%s: the weights give no score: %w", weightsFile, assay.ErrDamaged)
+			return fmt.Errorf("%s: the weights produce no valid score: %w", weightsFile, assay.ErrDamaged)
 		}
 		scores[owners[i]] = max(scores[owners[i]], score)
 		return nil

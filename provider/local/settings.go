@@ -47,19 +47,19 @@ func readArchitecture(fsys fs.FS, wanted ...string) (architecture, error) {
 
 func (a *architecture) check(wanted []string) error {
 	if a.ModelType != "bert" {
-		return fmt.Errorf("the architecture %q (%s) is not supported, only \"bert\": %w",
+		return fmt.Errorf("architecture %q (%s) is not supported, only \"bert\": %w",
 			a.ModelType, strings.Join(a.Architectures, ", "), assay.ErrInvalid)
 	}
 	for _, name := range a.Architectures {
 		if !slices.Contains(wanted, name) {
-			return fmt.Errorf("a %s, want %s: %w", name, strings.Join(wanted, " or "), assay.ErrInvalid)
+			return fmt.Errorf("architecture %s, want %s: %w", name, strings.Join(wanted, " or "), assay.ErrInvalid)
 		}
 	}
 	if a.Activation != "gelu" {
-		return fmt.Errorf("the activation %q is not supported, only \"gelu\": %w", a.Activation, assay.ErrInvalid)
+		return fmt.Errorf("activation %q is not supported, only \"gelu\": %w", a.Activation, assay.ErrInvalid)
 	}
 	if a.PositionType != "absolute" {
-		return fmt.Errorf("positions of type %q are not supported, only \"absolute\": %w", a.PositionType, assay.ErrInvalid)
+		return fmt.Errorf("position type %q is not supported, only \"absolute\": %w", a.PositionType, assay.ErrInvalid)
 	}
 	const most, mostWide, mostLayers = 1 << 20, 1 << 16, 1 << 10 // more than any model has; products of two do not overflow, layers fit the kernels
 	for name, n := range map[string]int{
@@ -174,7 +174,7 @@ func (s *settings) readModules(fsys fs.FS) error {
 		}
 	}
 	if !fs.ValidPath(pooling) {
-		return fmt.Errorf("%s: %q is no path in the folder: %w", modulesFile, pooling, assay.ErrDamaged)
+		return fmt.Errorf("%s: %q is not a path within the folder: %w", modulesFile, pooling, assay.ErrDamaged)
 	}
 	return s.readPooling(fsys, path.Join(pooling, configFile), listed)
 }
@@ -184,7 +184,7 @@ func (s *settings) readPooling(fsys fs.FS, name string, required bool) error {
 	if found, err := readOptional(fsys, name, &modes); err != nil {
 		return err
 	} else if required && !found {
-		return fmt.Errorf("%s: modules.json names it: %w", name, fs.ErrNotExist)
+		return fmt.Errorf("%s: listed in modules.json: %w", name, fs.ErrNotExist)
 	}
 	var on []string
 	for mode, set := range modes {
@@ -198,10 +198,10 @@ func (s *settings) readPooling(fsys fs.FS, name string, required bool) error {
 	case "cls_token":
 		s.cls = true
 	default:
-		return fmt.Errorf("%s: the pooling %s is not supported, only mean_tokens or cls_token: %w", name, strings.Join(on, " with "), assay.ErrInvalid)
+		return fmt.Errorf("%s: pooling %s is not supported, only mean_tokens or cls_token: %w", name, strings.Join(on, " with "), assay.ErrInvalid)
 	}
 	if modes["include_prompt"] == false {
-		return fmt.Errorf("%s: a pooling without the prompt is not supported: %w", name, assay.ErrInvalid)
+		return fmt.Errorf("%s: pooling without the prompt is not supported: %w", name, assay.ErrInvalid)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (s *settings) readNote(fsys fs.FS, positions int) error {
 	case "mean", "cls":
 		s.cls = note.Pooling == "cls"
 	default:
-		return fmt.Errorf("%s: the pooling %q is neither mean nor cls: %w", noteFile, note.Pooling, assay.ErrInvalid)
+		return fmt.Errorf("%s: pooling %q is neither mean nor cls: %w", noteFile, note.Pooling, assay.ErrInvalid)
 	}
 	if note.Query != nil {
 		s.query = *note.Query
@@ -225,14 +225,14 @@ func (s *settings) readNote(fsys fs.FS, positions int) error {
 		s.passage = *note.Passage
 	}
 	if note.MaxTokens < 0 || note.MaxTokens > positions {
-		return fmt.Errorf("%s: max_tokens is %d, the model has %d positions: %w", noteFile, note.MaxTokens, positions, assay.ErrInvalid)
+		return fmt.Errorf("%s: max_tokens is %d, but the model has %d positions: %w", noteFile, note.MaxTokens, positions, assay.ErrInvalid)
 	}
 	if note.MaxTokens > 0 {
 		s.maxTokens = note.MaxTokens
 	}
 	s.languages = note.Languages
 	if s.maxTokens < minTokens {
-		return fmt.Errorf("at most %d tokens are too few: %w", s.maxTokens, assay.ErrInvalid)
+		return fmt.Errorf("a limit of %d tokens is too low: %w", s.maxTokens, assay.ErrInvalid)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (w *weights) table(name string, rows, cols int) (*table, error) {
 		return nil, err
 	}
 	found := &table{cols: cols, kind: t.Type, data: data, stride: len(data) / rows}
-	odd := fmt.Errorf("%s: tensor %s: %s of shape %d is no table of %d x %d: %w", weightsFile, w.prefix+name, t.Type, t.Shape, rows, cols, assay.ErrDamaged)
+	odd := fmt.Errorf("%s: tensor %s: %s of shape %d is not a table of %d x %d: %w", weightsFile, w.prefix+name, t.Type, t.Shape, rows, cols, assay.ErrDamaged)
 	switch t.Type {
 	case safetensors.F32, safetensors.F16, safetensors.BF16:
 		if t.Shape[1] != cols {

@@ -124,7 +124,7 @@ func parseTokenizer(data []byte, size int) (*tokenizer, error) {
 		if id, known := vocabulary[a.Content]; known {
 			token.id = id
 		} else if token.id < 0 || int(token.id) >= size {
-			return nil, fmt.Errorf("%w: token %q has the ID %d, the model has %d", assay.ErrDamaged, a.Content, a.ID, size)
+			return nil, fmt.Errorf("%w: token %q has ID %d, but the model has %d tokens", assay.ErrDamaged, a.Content, a.ID, size)
 		} else {
 			vocabulary[a.Content] = token.id
 		}
@@ -142,20 +142,20 @@ func parseTokenizer(data []byte, size int) (*tokenizer, error) {
 func (j *tokenizerJSON) supported() error {
 	switch {
 	case j.Model.Type != "WordPiece":
-		return fmt.Errorf("%w: the tokenizer is of type %q; supported is WordPiece", assay.ErrInvalid, j.Model.Type)
+		return fmt.Errorf("%w: tokenizer type %q is not supported, only WordPiece", assay.ErrInvalid, j.Model.Type)
 	case j.Normalizer == nil || j.Normalizer.Type != "BertNormalizer":
 		return fmt.Errorf("%w: the normalizer is not a BertNormalizer", assay.ErrInvalid)
 	case j.PreTokenizer == nil || j.PreTokenizer.Type != "BertPreTokenizer":
 		return fmt.Errorf("%w: the pre-tokenizer is not a BertPreTokenizer", assay.ErrInvalid)
 	case j.Model.Prefix == nil || j.Model.MaxRunes == nil || *j.Model.MaxRunes < 1:
-		return fmt.Errorf("%w: the WordPiece model lacks its prefix or the length of words", assay.ErrDamaged)
+		return fmt.Errorf("%w: the WordPiece model lacks its prefix or maximum word length", assay.ErrDamaged)
 	}
 	return nil
 }
 
 // around returns the tokens before and after a text.
 func (p *postProcessorJSON) around() ([2]string, error) {
-	odd := fmt.Errorf("%w: the post-processor does not make [CLS] text [SEP], as BERT's does", assay.ErrInvalid)
+	odd := fmt.Errorf("%w: the post-processor does not produce [CLS] text [SEP] as BERT's does", assay.ErrInvalid)
 	if p == nil {
 		return [2]string{}, odd
 	}
@@ -218,7 +218,7 @@ func readVocabulary(fsys fs.FS, size int) (*tokenizer, error) {
 	for line := range bytes.Lines(data) {
 		token := strings.TrimRight(string(line), "\r\n")
 		if _, twice := vocabulary[token]; twice {
-			return nil, fmt.Errorf("%w: %s: %q stands there twice", assay.ErrDamaged, vocabularyFile, token)
+			return nil, fmt.Errorf("%w: %s: duplicate token %q", assay.ErrDamaged, vocabularyFile, token)
 		}
 		vocabulary[token] = int32(len(vocabulary))
 	}
@@ -256,7 +256,7 @@ func newTokenizer(vocabulary map[string]int32, prefix string, size int) (*tokeni
 	t := &tokenizer{first: make(map[string]int32, len(vocabulary)), rest: make(map[string]int32, len(vocabulary)/4), maxRunes: 100}
 	for piece, id := range vocabulary {
 		if id < 0 || int(id) >= size {
-			return nil, fmt.Errorf("%w: token %q has the ID %d, the model has %d", assay.ErrDamaged, piece, id, size)
+			return nil, fmt.Errorf("%w: token %q has ID %d, but the model has %d tokens", assay.ErrDamaged, piece, id, size)
 		}
 		if rest, inside := strings.CutPrefix(piece, prefix); inside && rest != "" {
 			t.rest[rest] = id
@@ -284,7 +284,7 @@ func (t *tokenizer) name(vocabulary map[string]int32, unknown, cls, sep string) 
 	}{{unknown, &t.unknown}, {cls, &t.cls}, {sep, &t.sep}} {
 		id, known := vocabulary[n.name]
 		if !known {
-			return fmt.Errorf("%w: the vocabulary does not hold %q", assay.ErrDamaged, n.name)
+			return fmt.Errorf("%w: the vocabulary lacks %q", assay.ErrDamaged, n.name)
 		}
 		*n.id = id
 	}

@@ -316,7 +316,7 @@ func (r *chatReply) failure(name string, data []byte) *apiError {
 // whole handles a reply that is not a stream and is therefore complete.
 func (c *chatCall) whole(r chatReply) error {
 	if len(r.Choices) == 0 || r.Choices[0].Message == nil {
-		return c.m.client.Fail(llm.BadReply, "the reply holds no message")
+		return c.m.client.Fail(llm.BadReply, "the reply contains no message")
 	}
 	message := r.Choices[0].Message
 	c.say(*message)
@@ -383,9 +383,9 @@ func (c *chatCall) end(reason string) error {
 	case "tool_calls", "function_call":
 		c.reply.finish = llm.FinishTools
 	case "content_filter":
-		return c.m.client.Fail(llm.Filtered, "the provider's content filter has ended the reply")
+		return c.m.client.Fail(llm.Filtered, "the provider's content filter stopped the reply")
 	case "error": // OpenRouter's, without details
-		return c.m.client.Fail(llm.ServerError, "the model's server met an error during the reply")
+		return c.m.client.Fail(llm.ServerError, "the model's server failed during the reply")
 	default:
 		c.reply.finish = llm.FinishOther
 	}

@@ -58,7 +58,7 @@ type EmbedConfig struct {
 // is unknown, it requests a vector from the server.
 func (p *Provider) Embedder(ctx context.Context, name string, c EmbedConfig) (llm.Embedder, error) {
 	if c.Dimensions < 0 || c.MaxTokens < 0 || c.Batch < 0 {
-		return nil, fmt.Errorf("the limits of %s/%s are not numbers from 0 on: %w", p.c.Name, name, assay.ErrInvalid)
+		return nil, fmt.Errorf("the limits of %s/%s must not be negative: %w", p.c.Name, name, assay.ErrInvalid)
 	}
 	native, ok := known[name]
 	if ok {

@@ -270,7 +270,7 @@ func TestBrokenReplies(t *testing.T) {
 		{"OpenRouter", stream(begun, `{"id":"cmpl-abc123","object":"chat.completion.chunk","created":1234567890,"model":"gpt-3.5-turbo","provider":"openai","error":{"code":"server_error","message":"Provider disconnected unexpectedly"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`), llm.ServerError, "Provider disconnected unexpectedly"},
 		{"OpenRouter, by status", stream(begun, `{"error":{"code":429,"message":"Provider returned error","metadata":{"raw":"too many tokens","provider_name":"x"}},"choices":[]}`), llm.RateLimited, "Provider returned error: too many tokens"},
 		{"OpenRouter, in the choice", stream(begun, `{"choices":[{"index":0,"delta":{},"finish_reason":"error","error":{"code":502,"message":"upstream"}}]}`), llm.ServerError, "upstream"},
-		{"OpenRouter, not saying", stream(begun, `{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`), llm.ServerError, "error"},
+		{"OpenRouter, not saying", stream(begun, `{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}`), llm.ServerError, "failed during the reply"},
 		// OpenRouter, documentation "Errors and Debugging": the status is 200 if the model had
 		// begun.
 		{"OpenRouter, whole", `{"error":{"code":402,"message":"Insufficient credits"},"user_id":"u"}`, llm.NoQuota, "Insufficient credits"},

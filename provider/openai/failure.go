@@ -119,7 +119,7 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	e := readError(body)
 	f := wire.Fault{Kind: e.kind(status), Message: e.Message}
 	if status == http.StatusNotFound && f.Kind == llm.BadRequest {
-		f.Message = strings.TrimSpace(f.Message + " (is the base URL the one below which the server has its OpenAI paths?)")
+		f.Message = strings.TrimSpace(f.Message + " (check the base URL: it must be the parent of the server's OpenAI paths)")
 	}
 	return f
 }

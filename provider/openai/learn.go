@@ -62,6 +62,6 @@ func (m *model) learn(err error) error {
 	}
 	m.p.without[m.name][parameter] = true
 	e.Kind = llm.ServerError
-	e.Message += " (from now on it is left out)"
+	e.Message += " (omitted from now on)"
 	return e
 }

@@ -56,7 +56,7 @@ func (p *Provider) List(ctx context.Context) ([]llm.Listed, error) {
 		err = list.Error.fail(&p.client)
 	}
 	if err == nil && list.Data == nil {
-		err = p.client.Fail(llm.BadReply, "the reply is no list of models")
+		err = p.client.Fail(llm.BadReply, "the reply is not a list of models")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, err)

@@ -105,7 +105,7 @@ func New(c Config) (*Provider, error) {
 		}
 	case Chat, Responses:
 	default:
-		return nil, fmt.Errorf("%s has no API %q, only %q and %q: %w", c.Name, c.API, Chat, Responses, assay.ErrInvalid)
+		return nil, fmt.Errorf("%s does not support API %q, only %q and %q: %w", c.Name, c.API, Chat, Responses, assay.ErrInvalid)
 	}
 	p.client = wire.Client{
 		Name: c.Name, HTTP: c.HTTP, Header: p.header, Secrets: []Secret{c.Key},

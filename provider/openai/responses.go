@@ -282,7 +282,7 @@ func (c *responseCall) take(e responseEvent, data []byte) error {
 		}
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		if e.Response == nil {
-			return c.m.client.Fail(llm.BadReply, "the event %s holds no response", e.Type)
+			return c.m.client.Fail(llm.BadReply, "the event %s contains no response", e.Type)
 		}
 		if err := c.end(e.Response); err != nil {
 			return err
@@ -316,14 +316,14 @@ func (c *responseCall) end(r *response) error {
 		case "max_output_tokens":
 			c.reply.finish = llm.FinishLength
 		case "content_filter":
-			return c.m.client.Fail(llm.Filtered, "the provider's content filter has ended the reply")
+			return c.m.client.Fail(llm.Filtered, "the provider's content filter stopped the reply")
 		default:
 			c.reply.finish = llm.FinishOther
 		}
 	case "failed", "cancelled":
-		return c.m.client.Fail(llm.ServerError, "the response is %s, without a reason", r.Status)
+		return c.m.client.Fail(llm.ServerError, "the response is %s without a reason", r.Status)
 	default:
-		return c.m.client.Fail(llm.BadReply, "the reply is no response that has ended (status %q)", r.Status)
+		return c.m.client.Fail(llm.BadReply, "the reply is not a finished response (status %q)", r.Status)
 	}
 	output := r.Output
 	if len(output) == 0 {

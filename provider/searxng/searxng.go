@@ -54,7 +54,7 @@ func New(c Config) (assay.WebSearcher, error) {
 		}
 		found, err := websearch.Listed(&client, out.Results)
 		if err == nil && len(found) == 0 && len(out.Unresponsive) > 0 {
-			err = client.Fail(llm.ServerError, "the engines that it asks do not answer: %v", out.Unresponsive)
+			err = client.Fail(llm.ServerError, "none of its engines responded: %v", out.Unresponsive)
 		}
 		return found, err
 	}
@@ -67,5 +67,5 @@ func explain(status int, _ http.Header, body []byte) wire.Fault {
 	if status != http.StatusForbidden {
 		return wire.Fault{}
 	}
-	return wire.Fault{Kind: llm.BadRequest, Message: "it gives no JSON: add json to search.formats in its settings.yml. It says: " + wire.Message(body)}
+	return wire.Fault{Kind: llm.BadRequest, Message: "it does not reply with JSON; add json to search.formats in its settings.yml. It says: " + wire.Message(body)}
 }

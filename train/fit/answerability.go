@@ -55,7 +55,7 @@ type fitRow struct {
 // FitAnswerability fits local.Answerability to the sets. parts must have a reader.
 func FitAnswerability(ctx context.Context, sets []testset.Set, parts retrieval.Parts) (AnswerabilityFit, error) {
 	if parts.Reader == nil {
-		return AnswerabilityFit{}, fmt.Errorf("there is no reader whose word could be fitted: %w", assay.ErrInvalid)
+		return AnswerabilityFit{}, fmt.Errorf("no reader is available to fit: %w", assay.ErrInvalid)
 	}
 	rows := make([][]fitRow, len(sets))
 	var names []string

@@ -92,7 +92,7 @@ type Judgement struct {
 // parts has an embedder, the model also has weights for its vectors.
 func Calibrate(ctx context.Context, sets []testset.Set, parts retrieval.Parts) (Calibration, error) {
 	if len(sets) < 2 {
-		return Calibration{}, fmt.Errorf("calibrate: want two sets or more, for the queries of one are what another does not answer: %w", assay.ErrInvalid)
+		return Calibration{}, fmt.Errorf("calibrate: want at least two sets, because each set's queries are unanswerable from the others: %w", assay.ErrInvalid)
 	}
 	all := make([][]decision, len(sets))
 	for i, set := range sets {

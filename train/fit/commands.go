@@ -86,7 +86,7 @@ func writeLeftOut(ctx context.Context, w io.Writer, t Training, parts retrieval.
 }
 
 func readFlags(flags *flag.FlagSet) fitter {
-	queries := flags.Int("questions", 100, "at most `n` of each set")
+	queries := flags.Int("questions", 100, "use at most `n` questions of each set")
 	return func(ctx context.Context, w io.Writer, sets []testset.Set, parts retrieval.Parts) error {
 		if *queries < 1 {
 			return fmt.Errorf("%w: -questions %d is less than 1", errUsage, *queries)

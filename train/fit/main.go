@@ -66,8 +66,8 @@ func commands() []command {
 	return []command{
 		{"calibrate", "relevance, from the scores and words of hits", 2, calibrateFlags},
 		{"rank", "relevance and the reranker", 2, rankFlags},
-		{"read", "how much the reader counts in the order of hits", 1, readFlags},
-		{"answerability", "how likely passages answer a question", 1, answerabilityFlags},
+		{"read", "the weight of the reader in the ranking of hits", 1, readFlags},
+		{"answerability", "the probability that passages answer a question", 1, answerabilityFlags},
 	}
 }
 
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		for _, c := range all {
 			fmt.Fprintf(stderr, "  %-14s fit %s\n", c.name, c.does)
 		}
-		return fmt.Errorf("%w: no such command", errUsage)
+		return fmt.Errorf("%w: unknown command", errUsage)
 	}
 	c := all[at]
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
@@ -92,8 +92,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "usage: fit %s [flags] SET...\n\nFits %s to labelled sets in the BEIR layout.\n\n", c.name, c.does)
 		flags.PrintDefaults()
 	}
-	encoder := flags.String("encoder", "", "`folder` of another encoder (default: the one in the program)")
-	cache := flags.String("cache", "", "`folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	encoder := flags.String("encoder", "", "`folder` of another encoder (default: the built-in one)")
+	cache := flags.String("cache", "", "keep vectors in this `folder` (default: assay/eval in the user's cache folder)")
 	fit := c.flags(flags)
 	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
 		return err
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if flags.NArg() < c.least {
-		return fmt.Errorf("%w: %d sets, want %d at least", errUsage, flags.NArg(), c.least)
+		return fmt.Errorf("%w: %d sets, want at least %d", errUsage, flags.NArg(), c.least)
 	}
 	var sets []testset.Set
 	for _, folder := range flags.Args() {

@@ -39,7 +39,7 @@ type ReadingFigure struct {
 // deterministic. parts must have a reader.
 func FitReading(ctx context.Context, sets []testset.Set, parts retrieval.Parts, queries int) (ReadingFit, error) {
 	if parts.Reader == nil {
-		return ReadingFit{}, fmt.Errorf("there is no reader to weigh: %w", assay.ErrInvalid)
+		return ReadingFit{}, fmt.Errorf("no reader is available to weigh: %w", assay.ErrInvalid)
 	}
 	var fit ReadingFit
 	for i := range triedWeights {

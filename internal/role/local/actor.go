@@ -99,21 +99,21 @@ func (r Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 	a := acts{in: in, plan: plan, tried: searched(in)}
 	if len(a.tried) == 0 {
 		a.begin()
-		return a.action("what the question asks is searched first")
+		return a.action("search for the question first")
 	}
 	found, err := a.judged(ctx, c, r)
 	if err != nil {
 		return role.Action{}, err
 	}
 	if a.compare(); len(a.calls) > 0 {
-		return a.action("both sides were searched: their documents are compared")
+		return a.action("both sides were searched; compare their documents")
 	}
 	missing := "missing: " + oneLine(strings.Join(found.Missing, "; "))
 	switch {
 	case found.Sufficient:
 		return role.Action{Thought: "the results answer the question", Done: true}, nil
 	case in.Fresh == 0 && len(a.tried) > a.firstSearches():
-		return role.Action{Thought: "the last calls brought nothing that helps; " + missing, Done: true}, nil
+		return role.Action{Thought: "the last calls found nothing relevant; " + missing, Done: true}, nil
 	}
 	a.next(found.NextSearches)
 	return a.action(missing)
@@ -207,7 +207,7 @@ func (a *acts) search(query string) {
 // action returns the reply with the calls. Without calls the actor is done.
 func (a *acts) action(thought string) (role.Action, error) {
 	if len(a.calls) == 0 {
-		return role.Action{Thought: "nothing else to look for is known; " + thought, Done: true}, nil
+		return role.Action{Thought: "there is nothing else to search for; " + thought, Done: true}, nil
 	}
 	return role.Action{Thought: thought, Calls: a.calls}, nil
 }

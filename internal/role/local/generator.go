@@ -40,7 +40,7 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 			return role.Draft{}, ctx.Err()
 		}
 		if err != nil {
-			draft.Notes = append(draft.Notes, "generator: "+err.Error()+"; the passages were read by their words alone")
+			draft.Notes = append(draft.Notes, "generator: "+err.Error()+"; passages were read by word overlap only")
 		}
 		for _, st := range quoted {
 			key := strings.ToLower(oneLine(st.Text))

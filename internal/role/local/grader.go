@@ -60,7 +60,7 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 		byReading(&grade, q, in, hits, readings)
 	}
 	if err != nil {
-		grade.Notes = append(grade.Notes, "grader: "+err.Error()+"; the passages were judged by their words alone")
+		grade.Notes = append(grade.Notes, "grader: "+err.Error()+"; passages were graded by word overlap only")
 	}
 	if grade.Verdict != assay.Sufficient {
 		grade.Query = reformulate(q, in)
@@ -210,7 +210,7 @@ func byCoverage(grade *role.Grade, q question, in role.GradeInput) {
 		grade.Reason = fmt.Sprintf("no passage reaches the relevance floor of %.2f; the best has %.2f", in.Floor, in.Hits[0].Scores.Relevance)
 	case share < minCoverage:
 		grade.Verdict, grade.Missing = assay.Partly, q.missing(held)
-		grade.Reason = fmt.Sprintf("the relevant passages hold %.0f%% of what the question asks", 100*share)
+		grade.Reason = fmt.Sprintf("the relevant passages cover %.0f%% of the question", 100*share)
 	default:
 		grade.Verdict, grade.Missing = assay.Sufficient, q.missing(held)
 		grade.Reason = fmt.Sprintf("%d relevant passages, the best with relevance %.2f", len(grade.Relevant), in.Hits[0].Scores.Relevance)

@@ -24,7 +24,7 @@ func (s Judge) Score(ctx context.Context, _ role.Caller, question string, hits [
 		}
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, "scorer: "+err.Error()+"; the hits keep the relevance that they had")
+		out.Notes = append(out.Notes, "scorer: "+err.Error()+"; the hits keep their previous relevance")
 	}
 	return out, nil
 }
@@ -68,7 +68,7 @@ func (s Judge) Refine(ctx context.Context, _ role.Caller, text string, hits []as
 		}
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, "scorer: "+err.Error()+"; the hits were cut by the words of the question")
+		out.Notes = append(out.Notes, "scorer: "+err.Error()+"; the hits were trimmed by word overlap only")
 	}
 	return out, nil
 }
@@ -127,7 +127,7 @@ func (g Judge) GradeRetrieval(ctx context.Context, _ role.Caller, question strin
 		}
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, "retrieval grader: "+err.Error()+"; the hits were graded by their relevance")
+		out.Notes = append(out.Notes, "retrieval grader: "+err.Error()+"; the hits were graded by relevance only")
 	}
 	return out, nil
 }

@@ -38,7 +38,7 @@ func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.P
 // Revise implements role.Planner. It keeps every plan, because grammar does not tell whether a
 // result contradicts one. It returns an error only when ctx has ended.
 func (Planner) Revise(ctx context.Context, _ role.Caller, _ role.RevisionInput) (role.Revision, error) {
-	return role.Revision{Decision: role.Keep, Reason: "the local planner keeps its plans"}, ctx.Err()
+	return role.Revision{Decision: role.Keep, Reason: "the local planner does not revise plans"}, ctx.Err()
 }
 
 // maxChain is the number of sub-questions of a chain.

@@ -26,9 +26,9 @@ func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (ro
 	names := strings.Join(surface.Names(surface.Quiet(in.Question)), " ")
 	queries := bridges(q, in.History)
 	for _, gap := range in.Gaps {
-		queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(gap), " ") + " " + names, Gap: gap, Reason: "it is said to be missing"})
+		queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(gap), " ") + " " + names, Gap: gap, Reason: "the grader reports it missing"})
 	}
-	queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(in.Question), " "), Gap: in.Question, Reason: "the question's words alone"})
+	queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(in.Question), " "), Gap: in.Question, Reason: "only the question's words"})
 	for _, next := range queries {
 		next.Query = strings.Join(distinct(strings.Fields(next.Query)), " ")
 		repeats := func(a role.Asked) bool { return surface.Rephrases(next.Query, a.Query, contentOf) }
@@ -36,7 +36,7 @@ func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (ro
 			return next, nil
 		}
 	}
-	return role.NextQuery{Reason: "every query that its words make was searched"}, nil
+	return role.NextQuery{Reason: "every query from the question's words was searched"}, nil
 }
 
 // contentOf returns the stems of the content words of a text.
@@ -84,7 +84,7 @@ func bridges(q question, history []role.Asked) []role.NextQuery {
 		slices.SortStableFunc(found, func(a, b bridge) int { return cmp.Compare(b.share, a.share) })
 		for _, b := range found[:min(len(found), maxBridges)] {
 			gap := strings.Join(b.open, " ")
-			out = append(out, role.NextQuery{Query: b.name + " " + gap, Gap: gap, Reason: fmt.Sprintf("%s is named where the question's other words stand", b.name)})
+			out = append(out, role.NextQuery{Query: b.name + " " + gap, Gap: gap, Reason: fmt.Sprintf("%s is named near other words of the question", b.name)})
 		}
 	}
 	return out

@@ -67,7 +67,7 @@ func judgement(ctx context.Context, v ground.Verifier, st role.Statement, eviden
 	if slices.ContainsFunc(cited, has) {
 		return ground.Judgement{Verdict: assay.Supported, Score: 1}, ctx.Err()
 	}
-	return ground.Judgement{Verdict: assay.Unsupported, Reason: "no passage that it cites has its words"}, ctx.Err()
+	return ground.Judgement{Verdict: assay.Unsupported, Reason: "no cited passage contains its words"}, ctx.Err()
 }
 
 // A review is the basis of judge and critic.
@@ -89,11 +89,11 @@ func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role
 			return review{}, ctx.Err()
 		case err != nil:
 			r.failed = append(r.failed, err.Error())
-			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "leave it out: it could not be verified"})
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "remove it: it could not be verified"})
 		case j.Verdict == assay.Contradicted:
-			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawContradicted, Advice: "say what the evidence says: " + j.Reason})
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawContradicted, Advice: "correct it to match the evidence: " + j.Reason})
 		case j.Verdict != assay.Supported:
-			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "say it in the evidence's words, or leave it out: " + j.Reason})
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "rephrase it in the evidence's words, or remove it: " + j.Reason})
 		}
 	}
 	share, err := answered(ctx, reader, in.Question, strings.Join(texts, " "))
@@ -140,18 +140,18 @@ func (g Judge) JudgeDraft(ctx context.Context, _ role.Caller, in role.DraftInput
 			}
 		}
 		if len(out.Revise) == 0 {
-			out.Revise = append(out.Revise, "the critic finds it poor and does not say why")
+			out.Revise = append(out.Revise, "the critic rated it poor without a reason")
 		}
 	}
 	if len(in.Draft.Statements) == 0 {
-		out.Revise = []string{"the draft says nothing"}
+		out.Revise = []string{"the draft is empty"}
 	}
 	if len(out.Revise) > 0 {
 		out.Reason = out.Revise[0]
 		return out, nil
 	}
 	out.Verdict = role.Accept
-	out.Reason = fmt.Sprintf("every statement is found in its evidence, and the question is answered (%.2f)", r.share)
+	out.Reason = fmt.Sprintf("the evidence supports every statement, and the draft answers the question (%.2f)", r.share)
 	return out, nil
 }
 
@@ -207,16 +207,16 @@ func (r Judge) Reflect(ctx context.Context, _ role.Caller, in role.ReflectInput)
 		return role.Reflection{}, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, "reflector: "+err.Error()+"; the statements were judged by their words alone")
+		out.Notes = append(out.Notes, "reflector: "+err.Error()+"; statements were judged by word overlap only")
 	}
 	switch out.Coverage = share; {
 	case len(in.Known) == 0:
 		out.Coverage, out.Justification = 0, "nothing is known yet"
 	case share < out.Threshold:
-		out.Justification = fmt.Sprintf("what is known answers the question with %.2f, and %.2f is wanted", share, out.Threshold)
+		out.Justification = fmt.Sprintf("the known statements answer the question with %.2f; %.2f is needed", share, out.Threshold)
 	default:
 		out.Status = role.CompletedStatus
-		out.Justification = fmt.Sprintf("what is known answers the question with %.2f", share)
+		out.Justification = fmt.Sprintf("the known statements answer the question with %.2f", share)
 	}
 	return out, nil
 }

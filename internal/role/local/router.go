@@ -27,17 +27,17 @@ func (Planner) Route(ctx context.Context, c role.Caller, question string) (role.
 	words := len(contentWords(strings.TrimSpace(question)))
 	switch {
 	case plan.Shape == role.Comparison:
-		return role.Route{Complexity: role.Complex, Reason: "it compares things"}, nil
+		return role.Route{Complexity: role.Complex, Reason: "it is a comparison"}, nil
 	case plan.Shape == role.Conjunction:
-		return role.Route{Complexity: role.Complex, Reason: "it asks several things"}, nil
+		return role.Route{Complexity: role.Complex, Reason: "it has several parts"}, nil
 	case plan.Shape == role.Chain:
-		return role.Route{Complexity: role.Complex, Reason: "it names a thing only by what is said of it"}, nil
+		return role.Route{Complexity: role.Complex, Reason: "it describes an entity without naming it"}, nil
 	case words < 2:
-		return role.Route{Complexity: role.Moderate, Reason: "it says hardly what it is about"}, nil
+		return role.Route{Complexity: role.Moderate, Reason: "it is too short to tell its topic"}, nil
 	case several.MatchString(question):
-		return role.Route{Complexity: role.Moderate, Reason: "it asks for several things, or for one of many"}, nil
+		return role.Route{Complexity: role.Moderate, Reason: "it asks for several things, or for one out of many"}, nil
 	case words >= manyWords:
-		return role.Route{Complexity: role.Moderate, Reason: "it says a lot, not all of which one passage may hold"}, nil
+		return role.Route{Complexity: role.Moderate, Reason: "it is long; one passage may not cover all of it"}, nil
 	}
-	return role.Route{Complexity: role.Simple, Reason: "it asks one thing"}, nil
+	return role.Route{Complexity: role.Simple, Reason: "it is a single question"}, nil
 }

@@ -115,7 +115,7 @@ func (a Judge) Analyse(ctx context.Context, c role.Caller, in role.Reading) (rol
 			return role.Analysis{}, ctx.Err()
 		}
 		if err != nil {
-			out.Notes = append(out.Notes, "analyst: "+err.Error()+"; the sentences were judged by their words alone")
+			out.Notes = append(out.Notes, "analyst: "+err.Error()+"; sentences were judged by word overlap only")
 		}
 		if len(said) > 0 && share >= minAnswered {
 			out.Answered = append(out.Answered, part)

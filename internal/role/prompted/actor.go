@@ -72,7 +72,7 @@ type turn struct {
 // ask asks the model, like the function ask does for a typed output.
 func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcome, error) {
 	if !t.begin() {
-		return role.Action{}, t.failed("what is asked does not fit into the model's window of %d tokens", t.window), nil
+		return role.Action{}, t.failed("the request does not fit into the model's window of %d tokens", t.window), nil
 	}
 	for n := 1; ; n++ {
 		reply, err := t.call(ctx, c)
@@ -87,7 +87,7 @@ func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcom
 			return action, role.Outcome{Notes: t.notes}, nil
 		}
 		if n == maxPrompts {
-			return role.Action{}, t.failed("no reply of the model could be used after %d prompts; of the last: %s", maxPrompts, shorten(line(problem), 300)), nil
+			return role.Action{}, t.failed("the model gave no usable reply in %d tries; the last one: %s", maxPrompts, shorten(line(problem), 300)), nil
 		}
 		t.again(n+1, reply, problem)
 	}
@@ -107,13 +107,13 @@ func (t *turn) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 			if !t.begin() {
 				return reply, err
 			}
-			t.note("%s; it was asked again without tools", providerText(err))
+			t.note("%s; retried without tools", providerText(err))
 		case isKind(err, llm.TooLong) && t.window > minWindow:
 			before := t.window
 			if t.window = smaller(t.window, t.request); !t.begin() {
 				return reply, err
 			}
-			t.note("%s; it was asked again with less, as if its window were %d tokens rather than %d", providerText(err), t.window, before)
+			t.note("%s; retried with a shorter request, for a window of %d tokens instead of %d", providerText(err), t.window, before)
 		default:
 			return reply, err
 		}
@@ -315,9 +315,9 @@ func (t *turn) read(reply llm.Response) (role.Action, string) {
 		}
 		return t.action(said.Thought, calls), ""
 	case err == nil:
-		return role.Action{}, `it calls nothing and does not say "done": true`
+		return role.Action{}, `it has no calls and does not set "done": true`
 	case reply.Finish == llm.FinishLength:
-		return role.Action{}, fmt.Sprintf("it was cut off after %d tokens: say it in fewer words", t.request.MaxTokens)
+		return role.Action{}, fmt.Sprintf("it was cut off after %d tokens; use fewer words", t.request.MaxTokens)
 	case strings.TrimSpace(text) == "":
 		return role.Action{}, "it is empty"
 	case t.plain || !errors.Is(err, errNoObject):
@@ -349,7 +349,7 @@ func cutTo(text string, n int) string {
 func actsIn(text string) (actReply, error) {
 	var all actReply
 	if len(text) > maxReply {
-		return all, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
+		return all, fmt.Errorf("it has %d bytes; the limit is %d", len(text), maxReply)
 	}
 	problem := errNoObject
 	found := false
@@ -367,7 +367,7 @@ func actsIn(text string) (actReply, error) {
 			continue
 		}
 		if found && one.Done != all.Done {
-			return all, errors.New("it both calls tools and says that it is done")
+			return all, errors.New("it both calls tools and sets \"done\": true")
 		}
 		if all.Thought == "" {
 			all.Thought = one.Thought
@@ -387,12 +387,12 @@ func actsIn(text string) (actReply, error) {
 // readAct decodes one object, and repairs it if it is nearly JSON.
 func readAct(piece string, into *actReply) error {
 	if nesting(piece) > maxNesting {
-		return fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
+		return fmt.Errorf("its brackets nest deeper than %d", maxNesting)
 	}
 	if !json.Valid([]byte(piece)) {
 		repaired, err := repair(piece)
 		if err != nil {
-			return fmt.Errorf("it is no valid JSON: %w", err)
+			return fmt.Errorf("it is not valid JSON: %w", err)
 		}
 		piece = repaired
 	}

@@ -31,7 +31,7 @@ func (a Actor) Plan(ctx context.Context, c role.Caller, question string) (role.P
 			salvage: func(r *goalsReply) ([]string, bool) {
 				n := len(r.Goals)
 				r.Goals = usableGoals(question, r.Goals)
-				return []string{fmt.Sprintf("%d of %d goals of the plan are left out: they are empty, too long, said before or too many", n-len(r.Goals), n)}, len(r.Goals) > 0
+				return []string{fmt.Sprintf("dropped %d of %d goals of the plan: empty, too long, repeated or too many", n-len(r.Goals), n)}, len(r.Goals) > 0
 			},
 		},
 		local: ifAny(a.Local != nil, func() (role.Plan, error) { return a.Local.Plan(ctx, c, question) }),
@@ -70,12 +70,12 @@ func checkGoals(question string, goals []goalReply) []string {
 		problems = append(problems, "there are no goals")
 	}
 	if len(usableGoals(question, goals)) < len(goals) {
-		problems = append(problems, fmt.Sprintf("a goal is empty, too long or said twice, or there are more than %d", maxParts))
+		problems = append(problems, fmt.Sprintf("a goal is empty, too long or repeated, or there are more than %d", maxParts))
 	}
 	for i, g := range goals {
 		for _, n := range g.Needs {
 			if n < 1 || n > i {
-				problems = append(problems, fmt.Sprintf("goal %d needs goal %d, which is no earlier one", i+1, n))
+				problems = append(problems, fmt.Sprintf("goal %d needs goal %d, which is not an earlier one", i+1, n))
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (a Actor) Critique(ctx context.Context, c role.Caller, in role.ActInput) (r
 			check: func(r *selfCritiqueReply) []string {
 				problems := unknown("goal", r.Covered, upTo(len(plan)))
 				if len(r.Next) > maxNext || len(r.Revised) > maxParts {
-					problems = append(problems, fmt.Sprintf("there are %d searches and %d goals, at most %d and %d are allowed", len(r.Next), len(r.Revised), maxNext, maxParts))
+					problems = append(problems, fmt.Sprintf("there are %d searches and %d goals; the limits are %d and %d", len(r.Next), len(r.Revised), maxNext, maxParts))
 				}
 				for _, text := range slices.Concat(r.Next, r.Revised) {
 					problems = append(problems, tooLong(text, maxQuery)...)
@@ -140,7 +140,7 @@ func (a Actor) Critique(ctx context.Context, c role.Caller, in role.ActInput) (r
 				long := func(text string) bool { return len(tooLong(text, maxQuery)) > 0 }
 				r.Covered, r.Sufficient = known(r.Covered, upTo(len(plan))), false
 				r.Next, r.Revised = slices.DeleteFunc(r.Next, long), nil
-				return []string{"the model's critique named goals that do not exist, or had too many or endless searches or goals; they are left out, and it does not count as sufficient"}, true
+				return []string{"the model's critique named unknown goals, or had too many or too long searches or goals; they were dropped, and it does not count as sufficient"}, true
 			},
 		},
 		local:    ifAny(a.Local != nil, func() (role.SelfCritique, error) { return a.Local.Critique(ctx, c, in) }),

@@ -113,9 +113,9 @@ func sourced(claims []claimReply, given []int) bool {
 // leftOut adds a note on dropped statements to an outcome.
 func leftOut(o role.Outcome, name string, dropped []role.Dropped) role.Outcome {
 	if n := len(dropped); n == 1 {
-		o.Notes = append(o.Notes, fmt.Sprintf("%s: a statement is left out: %s", name, dropped[0].Reason))
+		o.Notes = append(o.Notes, fmt.Sprintf("%s: dropped a statement: %s", name, dropped[0].Reason))
 	} else if n > 1 {
-		o.Notes = append(o.Notes, fmt.Sprintf("%s: %d statements are left out, the first because %s", name, n, dropped[0].Reason))
+		o.Notes = append(o.Notes, fmt.Sprintf("%s: dropped %d statements; the first: %s", name, n, dropped[0].Reason))
 	}
 	return o
 }

@@ -41,13 +41,13 @@ func (x Rewriter) Clarify(ctx context.Context, c role.Caller, in role.ClarifyInp
 			check: func(r *clarityReply) []string {
 				problems := unknown("meaning", r.Meanings, given)
 				if n := len(known(r.Meanings, given)); r.Ambiguous && n < 2 {
-					problems = append(problems, fmt.Sprintf("it is ambiguous and has %d meanings", n))
+					problems = append(problems, fmt.Sprintf("it is marked ambiguous with %d meanings; at least 2 are needed", n))
 				}
 				return problems
 			},
 			salvage: func(r *clarityReply) ([]string, bool) {
 				r.Meanings = known(r.Meanings, given)
-				return []string{"the model named meanings that there are not"}, !r.Ambiguous || len(r.Meanings) > 1
+				return []string{"the model named meanings that do not exist"}, !r.Ambiguous || len(r.Meanings) > 1
 			},
 		},
 		local:    ifAny(x.Local != nil, func() (role.Clarity, error) { return x.Local.Clarify(ctx, c, in) }),

@@ -130,7 +130,7 @@ func (r *domainReader) read(text []byte) error {
 	r.line = 1
 	switch {
 	case len(text) > maxDomain:
-		return r.wrong("the file has %d bytes, a domain has at most %d", len(text), maxDomain)
+		return r.wrong("the file has %d bytes; the limit is %d", len(text), maxDomain)
 	case !utf8.Valid(text):
 		r.line += bytes.Count(text[:invalidAt(text)], []byte("\n"))
 		return r.wrong("the text is not UTF-8")
@@ -149,7 +149,7 @@ func (r *domainReader) read(text []byte) error {
 			comment = !strings.HasSuffix(l, "-->")
 		case l == "":
 		case visible.Text(l) != l && strings.ContainsFunc(l, func(c rune) bool { return !visible.Rune(c) }):
-			return r.wrong("the line has characters that nobody can see")
+			return r.wrong("the line contains invisible characters")
 		default:
 			if err := r.readLine(l); err != nil {
 				return err
@@ -201,10 +201,10 @@ func (r *domainReader) readFront(lines []string) (int, error) {
 		case "about":
 			field = &r.domain.about
 		default:
-			return 0, r.wrong(`there is no field %q; there are "name" and "about"`, shorten(key, 40))
+			return 0, r.wrong(`unknown field %q; want "name" or "about"`, shorten(key, 40))
 		}
 		if *field != "" {
-			return 0, r.wrong("the field %q is given twice", strings.TrimSpace(key))
+			return 0, r.wrong("duplicate field %q", strings.TrimSpace(key))
 		}
 		*field = value
 	}
@@ -229,7 +229,7 @@ func (r *domainReader) readLine(l string) error {
 	item, ok := strings.CutPrefix(l, "- ")
 	if !ok {
 		if item, ok = strings.CutPrefix(l, "* "); !ok {
-			return r.wrong(`under a heading stand items that begin with "- ", not %q`, shorten(l, 40))
+			return r.wrong(`want an item that starts with "- ", not %q`, shorten(l, 40))
 		}
 	}
 	item = strings.TrimSpace(item)
@@ -244,11 +244,11 @@ func (r *domainReader) readHeading(name string, second bool) error {
 	case !second && len(r.seen) == 0:
 		return nil // the title of the page
 	case !second:
-		return r.wrong(`headings are of the form "## NAME"`)
+		return r.wrong(`want a heading of the form "## NAME"`)
 	case !slices.Contains([]string{vocabularyHeading, entitiesHeading, sectionsHeading, rulesHeading}, name):
-		return r.wrong(`there is no heading %q; there are "Vocabulary", "Entities", "Answer sections" and "House rules"`, shorten(name, 40))
+		return r.wrong(`unknown heading %q; want "Vocabulary", "Entities", "Answer sections" or "House rules"`, shorten(name, 40))
 	case slices.Contains(r.seen, name):
-		return r.wrong("the heading %q stands there twice", name)
+		return r.wrong("duplicate heading %q", name)
 	}
 	r.seen = append(r.seen, name)
 	return nil
@@ -276,7 +276,7 @@ func (r *domainReader) readItem(item string) error {
 			return r.wrong(`want "- TERM: another word, another one", not %q`, shorten(item, 60))
 		}
 		if slices.ContainsFunc(d.terms, func(o term) bool { return strings.EqualFold(o.word, head) }) {
-			return r.wrong("the term %q is given twice", shorten(head, 60))
+			return r.wrong("duplicate term %q", shorten(head, 60))
 		}
 		d.terms = append(d.terms, t)
 		return full(len(d.terms)-1, maxTerms)
@@ -285,7 +285,7 @@ func (r *domainReader) readItem(item string) error {
 		return full(len(d.entities)-1, maxRules)
 	case sectionsHeading:
 		if head == "" || d.hasSection(head) {
-			return r.wrong("the section %q has no name or is given twice", shorten(head, 60))
+			return r.wrong("section %q is unnamed or a duplicate", shorten(head, 60))
 		}
 		d.sections = append(d.sections, section{head, rest})
 		return full(len(d.sections)-1, maxRules)

@@ -29,5 +29,5 @@ about: contracts and statutes
 	fmt.Println(err)
 	// Output:
 	// legal [Rule Dates and deadlines]
-	// legal.md:4: there is no heading "rules"; there are "Vocabulary", "Entities", "Answer sections" and "House rules": invalid request
+	// legal.md:4: unknown heading "rules"; want "Vocabulary", "Entities", "Answer sections" or "House rules": invalid request
 }

@@ -33,7 +33,7 @@ var errNoObject = errors.New("there is no JSON object in it")
 // copied from a document.
 func extract(text string, out output) (json.RawMessage, error) {
 	if len(text) > maxReply {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", len(text), maxReply)
 	}
 	text = withoutThoughts(text)
 	var found json.RawMessage
@@ -46,7 +46,7 @@ func extract(text string, out output) (json.RawMessage, error) {
 				problem = err
 			}
 		case found != nil && !bytes.Equal(found, raw):
-			return nil, errors.New("it has two different JSON objects, and exactly one is wanted")
+			return nil, errors.New("it has two different JSON objects; want exactly one")
 		default:
 			found = raw
 		}
@@ -116,12 +116,12 @@ func objectEnd(text string) int {
 // read returns the canonical JSON of a piece that has, or can be coerced to, the form of out.
 func read(piece string, out output) (json.RawMessage, error) {
 	if nesting(piece) > maxNesting {
-		return nil, fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
+		return nil, fmt.Errorf("its brackets nest deeper than %d", maxNesting)
 	}
 	if !json.Valid([]byte(piece)) {
 		repaired, err := repair(piece)
 		if err != nil {
-			return nil, fmt.Errorf("it is no valid JSON: %w", err)
+			return nil, fmt.Errorf("it is not valid JSON: %w", err)
 		}
 		piece = repaired
 	}
@@ -130,7 +130,7 @@ func read(piece string, out output) (json.RawMessage, error) {
 	}
 	var value any
 	if err := json.Unmarshal([]byte(piece), &value); err != nil {
-		return nil, fmt.Errorf("it is no valid JSON: %w", err)
+		return nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
 	value = coerce(value, out.tree)
 	if err := mismatch("the reply", value, out.tree); err != nil {
@@ -149,7 +149,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	case "object":
 		fields, ok := value.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is %s, and an object is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want an object", at, kindOf(value))
 		}
 		for _, name := range s.PropertyOrder {
 			v, there := fields[name]
@@ -166,7 +166,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	case "array":
 		list, ok := value.([]any)
 		if !ok {
-			return fmt.Errorf("%s is %s, and a list is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want a list", at, kindOf(value))
 		}
 		for i, v := range list {
 			if err := mismatch(fmt.Sprintf("entry %d of %s", i+1, at), v, s.Items); err != nil {
@@ -176,22 +176,22 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	case "string":
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("%s is %s, and text is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want text", at, kindOf(value))
 		}
 		if len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)) {
-			return fmt.Errorf("%s is %q, and one of %q is wanted", at, shorten(line(text), 60), s.Enum)
+			return fmt.Errorf("%s is %q; want one of %q", at, shorten(line(text), 60), s.Enum)
 		}
 	case "integer":
 		if n, ok := value.(float64); !ok || n != math.Trunc(n) || math.Abs(n) > 1e9 {
-			return fmt.Errorf("%s is %s, and a whole number is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want a whole number", at, kindOf(value))
 		}
 	case "number":
 		if _, ok := value.(float64); !ok {
-			return fmt.Errorf("%s is %s, and a number is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want a number", at, kindOf(value))
 		}
 	case "boolean":
 		if _, ok := value.(bool); !ok {
-			return fmt.Errorf("%s is %s, and true or false is wanted", at, kindOf(value))
+			return fmt.Errorf("%s is %s; want true or false", at, kindOf(value))
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func repair(text string) (repaired string, err error) {
 	}()
 	repaired, err = jsonrepair.Repair(text)
 	if err == nil && len(repaired) > 2*maxReply {
-		err = errors.New("it grows when it is repaired")
+		err = errors.New("repairing it makes it longer")
 	}
 	return repaired, err
 }
@@ -259,7 +259,7 @@ func checkKeys(text string) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("it is no valid JSON: %w", err)
+			return fmt.Errorf("it is not valid JSON: %w", err)
 		}
 		if n := len(levels); n > 0 && levels[n-1].key {
 			if name, ok := t.(string); ok {

@@ -32,14 +32,14 @@ func TestExtract(t *testing.T) {
 		{"", "", "no JSON object"},
 		{"{}", "", `lacks the field "relevant_chunks"`},
 		{`{"relevant_chunks":[1]}`, "", `lacks the field "verdict"`},
-		{`{"relevant_chunks":[1.5],"verdict":"partly"}`, "", `entry 1 of "relevant_chunks" is 1.5, and a whole number is wanted`},
-		{`{"relevant_chunks":["one"],"verdict":"partly"}`, "", `is the text "one", and a whole number is wanted`},
-		{`{"relevant_chunks":[1],"verdict":"great"}`, "", `"verdict" is "great", and one of ["sufficient" "partly" "insufficient"] is wanted`},
+		{`{"relevant_chunks":[1.5],"verdict":"partly"}`, "", `entry 1 of "relevant_chunks" is 1.5; want a whole number`},
+		{`{"relevant_chunks":["one"],"verdict":"partly"}`, "", `is the text "one"; want a whole number`},
+		{`{"relevant_chunks":[1],"verdict":"great"}`, "", `"verdict" is "great"; want one of ["sufficient" "partly" "insufficient"]`},
 		{`{"relevant_chunks":[1],"verdict":"partly","verdict":"sufficient"}`, "", `the field "verdict" twice`},
-		{`{"relevant_chunks":[1],"verdict":["partly"]}`, "", "is a list, and text is wanted"},
+		{`{"relevant_chunks":[1],"verdict":["partly"]}`, "", "is a list; want text"},
 		{`{"relevant_chunks":[1e30],"verdict":"partly"}`, "", "whole number"},
-		{strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), "", "nested deeper"},
-		{strings.Repeat("x", maxReply+1), "", "at most"},
+		{strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), "", "nest deeper"},
+		{strings.Repeat("x", maxReply+1), "", "the limit is"},
 	}
 	for _, tt := range tests {
 		got, err := extract(tt.text, gradeOutput())

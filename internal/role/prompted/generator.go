@@ -186,7 +186,7 @@ func adviceOf(in role.GenerateInput) string {
 func checkDraft(r *draftReply, given []int, asked string) []string {
 	var problems []string
 	if n := len(r.Statements); n > maxStatements {
-		problems = append(problems, fmt.Sprintf("there are %d statements, at most %d are allowed", n, maxStatements))
+		problems = append(problems, fmt.Sprintf("there are %d statements; the limit is %d", n, maxStatements))
 	}
 	for i, s := range r.Statements {
 		at := fmt.Sprintf("statement %d", i+1)
@@ -199,24 +199,24 @@ func checkDraft(r *draftReply, given []int, asked string) []string {
 		case len(s.Sources) == 0:
 			problems = append(problems, at+" has no sources")
 		case len(s.Text) > maxStatement:
-			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, len(s.Text), maxStatement))
+			problems = append(problems, fmt.Sprintf("%s has %d bytes; the limit is %d", at, len(s.Text), maxStatement))
 		}
 		if n := len(s.Cells); n > 0 && n != len(r.Columns) {
-			problems = append(problems, fmt.Sprintf("%s has %d cells, and the table has %d columns", at, n, len(r.Columns)))
+			problems = append(problems, fmt.Sprintf("%s has %d cells, but the table has %d columns", at, n, len(r.Columns)))
 		}
 	}
 	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns) {
-		problems = append(problems, fmt.Sprintf("the table has %d columns, 2 to %d are allowed", len(r.Columns), maxColumns))
+		problems = append(problems, fmt.Sprintf("the table has %d columns; want 2 to %d", len(r.Columns), maxColumns))
 	} else if r.Shape == role.Table && len(r.Statements) > 0 && !slices.ContainsFunc(r.Statements, isRow) {
 		problems = append(problems, "no statement has the cells of a row of the table")
 	}
 	for _, c := range r.Conflicts {
 		if !isPair(c, len(r.Statements)) {
-			problems = append(problems, fmt.Sprintf("the conflict of statements %d and %d: there are %d statements, and it takes two", c.One, c.Other, len(r.Statements)))
+			problems = append(problems, fmt.Sprintf("the conflict of statements %d and %d must name two different ones of the %d statements", c.One, c.Other, len(r.Statements)))
 		}
 	}
 	if said := language.Guess(saidBy(r)); language.Differ(asked, said) {
-		problems = append(problems, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
+		problems = append(problems, fmt.Sprintf("the answer is in language %q, but the question is in %q", said, asked))
 	}
 	return problems
 }
@@ -245,11 +245,11 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		invented := len(unknown("passage", s.Sources, given)) > 0
 		s.Sources = known(s.Sources, given)
 		if strings.TrimSpace(s.Text) == "" || len(s.Sources) == 0 || len(s.Text) > maxStatement || len(kept) == maxStatements {
-			notes = append(notes, fmt.Sprintf("a statement is left out, for it has no source that was given, no text or too much: %q", shorten(line(s.Text), 80)))
+			notes = append(notes, fmt.Sprintf("dropped a statement without a given source, without text or too long: %q", shorten(line(s.Text), 80)))
 			continue
 		}
 		if invented {
-			notes = append(notes, fmt.Sprintf("a passage that was not given is left out of what a statement rests on: %q", shorten(line(s.Text), 80)))
+			notes = append(notes, fmt.Sprintf("dropped an unknown passage from the sources of a statement: %q", shorten(line(s.Text), 80)))
 		}
 		kept = append(kept, s)
 		at[i+1] = len(kept)
@@ -268,10 +268,10 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		for i := range r.Statements {
 			r.Statements[i].Cells, r.Statements[i].Item = nil, true
 		}
-		notes = append(notes, "the model's table does not hold together, and is shown as a list")
+		notes = append(notes, "the model's table is inconsistent and is shown as a list")
 	}
 	if said := language.Guess(saidBy(r)); language.Differ(asked, said) {
-		notes = append(notes, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
+		notes = append(notes, fmt.Sprintf("the answer is in language %q, but the question is in %q", said, asked))
 	}
 	return notes
 }

@@ -59,7 +59,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 		},
 		salvage: func(r *gradeReply) ([]string, bool) {
 			r.Relevant, r.Verdict, r.Query = known(r.Relevant, given), assay.Partly, ""
-			return []string{"the model named passages that it was not given, or an endless query; they are left out, and its verdict does not count"}, len(r.Relevant) > 0
+			return []string{"the model named unknown passages or gave a too long query; they were dropped, and its verdict was downgraded to partly"}, len(r.Relevant) > 0
 		},
 	}
 	grade, err := typed[gradeReply, role.Grade]{

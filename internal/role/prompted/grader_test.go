@@ -63,7 +63,7 @@ func TestGrade(t *testing.T) {
 		}, 1, ""},
 		{"invented numbers to the end", []any{strings.Replace(good, "[1]", "[1,9]", 1)}, role.Grade{
 			Verdict: assay.Partly, Relevant: []string{"chunk-1"}, Missing: []string{gradeInput.Question}, Reason: "1 says it",
-		}, 3, "passages that it was not given"},
+		}, 3, "named unknown passages"},
 		{"nothing but invented numbers", []any{strings.Replace(good, "[1]", "[8,9]", 1)}, stoodIn, 3, "passage 8 does not exist"},
 		{"never JSON", []any{"I think it is enough."}, stoodIn, 3, "no JSON object"},
 		{"empty", []any{""}, stoodIn, 3, "it is empty"},

@@ -120,10 +120,10 @@ func (h holdings) vet(claims []claimReply) (kept []role.Statement, dropped []rol
 // objection returns the reason why the sources cannot support a statement, or "" if there is none.
 func (h holdings) objection(text string, sources []int) string {
 	if len(sources) == 0 {
-		return "it has no source that was given"
+		return "it has no given source"
 	}
 	if len(text) > maxStatement {
-		return fmt.Sprintf("it has %d bytes, at most %d are allowed", len(text), maxStatement)
+		return fmt.Sprintf("it has %d bytes; the limit is %d", len(text), maxStatement)
 	}
 	for _, name := range h.named(text) {
 		if !slices.ContainsFunc(sources, func(n int) bool { return h.says(n, name) }) {
@@ -141,7 +141,7 @@ func (h holdings) objection(text string, sources []int) string {
 	}
 	for _, x := range surface.Numbers(strings.Join(digits(text), " ; ")) {
 		if !numbers[x] {
-			return fmt.Sprintf("none of its sources has the number %s", x)
+			return fmt.Sprintf("none of its sources contains the number %s", x)
 		}
 	}
 	return ""
@@ -151,7 +151,7 @@ func (h holdings) objection(text string, sources []int) string {
 // so it does not repeat addresses that a model may have been told to show.
 func nobodyNames(name string) string {
 	if anAddress.MatchString(name) {
-		return "none of its sources has an address that it gives"
+		return "none of its sources contains an address in it"
 	}
 	return fmt.Sprintf("none of its sources names %q", name)
 }

@@ -123,7 +123,7 @@ func (p Planner) check(question string, r *planReply) []string {
 		problems = append(problems, "there are no sub-questions")
 	}
 	if len(r.Parts) > maxParts {
-		problems = append(problems, fmt.Sprintf("there are %d sub-questions, at most %d are allowed", len(r.Parts), maxParts))
+		problems = append(problems, fmt.Sprintf("there are %d sub-questions; the limit is %d", len(r.Parts), maxParts))
 	}
 	for i, part := range r.Parts {
 		at := fmt.Sprintf("sub-question %d", i+1)
@@ -131,11 +131,11 @@ func (p Planner) check(question string, r *planReply) []string {
 			problems = append(problems, at+" has no text")
 		}
 		if n := len(part.Text); n > mostPart(question, r) {
-			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, n, mostPart(question, r)))
+			problems = append(problems, fmt.Sprintf("%s has %d bytes; the limit is %d", at, n, mostPart(question, r)))
 		}
 		for _, n := range append(slices.Clone(part.Needs), places(question, part.Text)...) {
 			if n < 1 || n > i {
-				problems = append(problems, fmt.Sprintf("%s needs %d, which is no earlier sub-question", at, n))
+				problems = append(problems, fmt.Sprintf("%s needs %d, which is not an earlier sub-question", at, n))
 			}
 		}
 		if first := slices.IndexFunc(r.Parts, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) }); first < i {
@@ -177,11 +177,11 @@ func (p Planner) mend(question string, r *planReply) []string {
 	for i, part := range r.Parts {
 		same := slices.ContainsFunc(kept, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) })
 		if query(part.Text) == "" || len(part.Text) > mostPart(question, r) || same || len(kept) == maxParts {
-			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, too long, said before or one too many", shorten(line(part.Text), 80)))
+			notes = append(notes, fmt.Sprintf("dropped sub-question %q: empty, too long, repeated or over the limit", shorten(line(part.Text), 80)))
 			continue
 		}
 		if slices.ContainsFunc(places(question, part.Text), func(n int) bool { return at[n] == 0 }) {
-			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it has a place for the answer to one that is no earlier one", shorten(line(part.Text), 80)))
+			notes = append(notes, fmt.Sprintf("dropped sub-question %q: it refers to the answer to one that is not an earlier sub-question", shorten(line(part.Text), 80)))
 			continue
 		}
 		part.Text = place.ReplaceAllStringFunc(part.Text, func(slot string) string {
@@ -195,7 +195,7 @@ func (p Planner) mend(question string, r *planReply) []string {
 			if now, ok := at[n]; ok {
 				needs = append(needs, now)
 			} else {
-				notes = append(notes, fmt.Sprintf("sub-question %q does not need %d, which is no earlier one", shorten(line(part.Text), 80), n))
+				notes = append(notes, fmt.Sprintf("dropped from sub-question %q the need for %d, which is not an earlier one", shorten(line(part.Text), 80), n))
 			}
 		}
 		part.Needs = needs
@@ -222,7 +222,7 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 		for _, cond := range part.Conditions {
 			f, err := p.filter(question, cond)
 			if err != nil {
-				plan.Notes = append(plan.Notes, role.PlannerRole+": a filter is left out: "+err.Error())
+				plan.Notes = append(plan.Notes, role.PlannerRole+": dropped a filter: "+err.Error())
 				continue
 			}
 			sub.Filter = assay.And(sub.Filter, f)

@@ -61,7 +61,7 @@ func TestPlan(t *testing.T) {
 			{"text":""},{"text":"A"},{"text":"b","needs":[2,1]},{"text":"c"},{"text":"d"},{"text":"e"},{"text":"f"},{"text":"g"}]}`},
 			role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
 				{Text: "a", Filter: year}, {Text: "b", Needs: []int{0}}, {Text: "c"}, {Text: "d"}, {Text: "e"}, {Text: "f"},
-			}}, 3, "a filter is left out"},
+			}}, 3, "dropped a filter"},
 		{"nothing", []any{`{"shape":"single","sub_questions":[]}`}, stoodIn, 3, "no sub-questions"},
 		{"an operator that does not exist", []any{`{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"orAll","value":"2021"}]}]}`}, stoodIn, 3, `one of`},
 	}

@@ -33,21 +33,21 @@ func (q Rewriter) Next(ctx context.Context, c role.Caller, in role.QueryInput) (
 			write: writeQuery(in),
 			check: func(r *queryReply) []string {
 				if strings.Contains(strings.TrimSpace(r.Query), "\n") {
-					return []string{"the query has several lines, and one is wanted"}
+					return []string{"the query has several lines; want one"}
 				}
 				if problems := tooLong(r.Query, maxQuery); problems != nil {
 					return problems
 				}
 				for _, asked := range in.History {
 					if q.Domain.rephrases(r.Query, asked.Query) {
-						return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}
+						return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched already", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}
 					}
 				}
 				return nil
 			},
 			salvage: func(r *queryReply) ([]string, bool) {
 				r.Query, r.Gap = "", ""
-				return []string{"the model knows no query that was not asked already"}, true
+				return []string{"the model found no query that was not searched already"}, true
 			},
 		},
 		local: ifAny(q.Local != nil, func() (role.NextQuery, error) { return q.Local.Next(ctx, c, in) }),

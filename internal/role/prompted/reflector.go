@@ -51,7 +51,7 @@ func (r Judge) Reflect(ctx context.Context, c role.Caller, in role.ReflectInput)
 				out.Justification = "nothing is known yet"
 			case out.Status == role.CompletedStatus && out.Coverage < threshold:
 				out.Status = role.IncompleteStatus
-				out.Justification = fmt.Sprintf("%.0f%% of the question is answered, %.0f%% are wanted: %s", 100*out.Coverage, 100*threshold, out.Justification)
+				out.Justification = fmt.Sprintf("%.0f%% of the question is answered; %.0f%% is needed: %s", 100*out.Coverage, 100*threshold, out.Justification)
 			}
 			return out
 		},

@@ -34,12 +34,12 @@ func (j Judge) JudgeDraft(ctx context.Context, c role.Caller, in role.DraftInput
 			write: readingDraft(in),
 			check: func(r *judgementReply) []string {
 				if r.Verdict == role.Revise && len(phrases(r.Revise)) == 0 {
-					return []string{`the verdict is "REVISE", but nothing is said to revise`}
+					return []string{`the verdict is "REVISE", but "revise" is empty`}
 				}
 				return nil
 			},
 			salvage: func(*judgementReply) ([]string, bool) {
-				return []string{"the model wants the draft revised and does not say what"}, true
+				return []string{"the model wants the draft revised without naming a flaw"}, true
 			},
 		},
 		local: ifAny(j.Local != nil, func() (role.Judgement, error) { return j.Local.JudgeDraft(ctx, c, in) }),
@@ -50,7 +50,7 @@ func (j Judge) JudgeDraft(ctx context.Context, c role.Caller, in role.DraftInput
 		finish: func(reply judgementReply, outcome role.Outcome) role.Judgement {
 			out := role.Judgement{Verdict: reply.Verdict, Revise: phrases(reply.Revise), Reason: shorten(visible.Line(reply.Reason), 500), Outcome: outcome}
 			if len(in.Draft.Statements) == 0 {
-				out.Revise = append(out.Revise, "the draft says nothing")
+				out.Revise = append(out.Revise, "the draft is empty")
 			}
 			if len(out.Revise) > 0 {
 				out.Verdict = role.Revise
@@ -91,7 +91,7 @@ func (k Judge) Criticise(ctx context.Context, c role.Caller, in role.DraftInput)
 				var problems []string
 				for _, x := range r.Remarks {
 					if wrong(x) {
-						problems = append(problems, fmt.Sprintf("there is no statement %d; there are %d", x.Statement, len(in.Draft.Statements)))
+						problems = append(problems, fmt.Sprintf("statement %d does not exist; there are %d", x.Statement, len(in.Draft.Statements)))
 					}
 				}
 				return problems
@@ -99,7 +99,7 @@ func (k Judge) Criticise(ctx context.Context, c role.Caller, in role.DraftInput)
 			salvage: func(r *critiqueReply) ([]string, bool) {
 				n := len(r.Remarks)
 				r.Remarks = slices.DeleteFunc(r.Remarks, wrong)
-				return []string{fmt.Sprintf("%d remarks of the model are about statements that do not exist and are left out", n-len(r.Remarks))}, true
+				return []string{fmt.Sprintf("dropped %d remarks of the model about statements that do not exist", n-len(r.Remarks))}, true
 			},
 		},
 		local: ifAny(k.Local != nil, func() (role.Critique, error) { return k.Local.Criticise(ctx, c, in) }),

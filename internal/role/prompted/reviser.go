@@ -33,7 +33,7 @@ func (p Planner) Revise(ctx context.Context, c role.Caller, in role.RevisionInpu
 			check: func(r *revisionReply) []string { return checkRevision(in, r) },
 			salvage: func(r *revisionReply) ([]string, bool) {
 				r.Decision, r.Parts = role.Keep, nil
-				return []string{"the model replaced the rest of the plan with what cannot be searched; the plan is kept"}, true
+				return []string{"the model's revised plan cannot be searched; the plan is kept"}, true
 			},
 		},
 		local: ifAny(p.Local != nil, func() (role.Revision, error) { return p.Local.Revise(ctx, c, in) }),
@@ -76,7 +76,7 @@ func checkRevision(in role.RevisionInput, r *revisionReply) []string {
 	}
 	var problems []string
 	if n := len(r.Parts); n < 1 || n > maxParts {
-		problems = append(problems, fmt.Sprintf("there are %d sub-questions, 1 to %d are allowed", n, maxParts))
+		problems = append(problems, fmt.Sprintf("there are %d sub-questions; want 1 to %d", n, maxParts))
 	}
 	for i, part := range r.Parts {
 		number := len(in.Done) + i + 1
@@ -86,7 +86,7 @@ func checkRevision(in role.RevisionInput, r *revisionReply) []string {
 		problems = append(problems, tooLong(part.Text, max(maxQuery, len(in.Question)))...)
 		for _, n := range append(slices.Clone(part.Needs), places(in.Question, part.Text)...) {
 			if n < 1 || n >= number {
-				problems = append(problems, fmt.Sprintf("sub-question %d needs %d, which is no earlier sub-question", number, n))
+				problems = append(problems, fmt.Sprintf("sub-question %d needs %d, which is not an earlier sub-question", number, n))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestRevise(t *testing.T) {
 	}
 	const replace = `{"reason":"it is run by a city","decision":"replace","sub_questions":[{"text":"the city that runs #1","needs":[1]},{"text":"Where is #2?","needs":[]}]}`
 	keep := role.Revision{Decision: role.Keep, Reason: "it fits"}
-	stoodIn := role.Revision{Decision: role.Keep, Reason: "the local planner keeps its plans"}
+	stoodIn := role.Revision{Decision: role.Keep, Reason: "the local planner does not revise plans"}
 	tests := []struct {
 		name   string
 		script []any

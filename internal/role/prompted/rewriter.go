@@ -54,12 +54,12 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 			salvage: func(reply *rewritingReply) ([]string, bool) {
 				if in.Technique == role.Resolve {
 					reply.Queries = nil
-					return []string{"the model put something into the question that the conversation does not have; it is searched as it stands"}, true
+					return []string{"the model's rewriting adds names or numbers that are not in the conversation; the original question is searched"}, true
 				}
 				n := len(reply.Queries)
 				short := slices.DeleteFunc(slices.Clone(reply.Queries), func(q string) bool { return tooLong(q, mostBytes(in)) != nil })
 				reply.Queries = short[:min(len(short), most)]
-				return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, len(reply.Queries) > 0
+				return []string{fmt.Sprintf("used %d of %d rewritings", len(reply.Queries), n)}, len(reply.Queries) > 0
 			},
 		},
 		local:    ifAny(r.Local != nil, func() (role.Rewriting, error) { return r.Local.Rewrite(ctx, c, in) }),
@@ -114,7 +114,7 @@ func writeRewriting(in role.RewriteInput, texts int) func(prompt, int) (string, 
 func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string {
 	var problems []string
 	if n := len(r.Queries); n > most {
-		problems = append(problems, fmt.Sprintf("there are %d texts, at most %d are wanted", n, most))
+		problems = append(problems, fmt.Sprintf("there are %d texts; the limit is %d", n, most))
 	}
 	for _, q := range r.Queries {
 		problems = append(problems, tooLong(q, mostBytes(in))...)

@@ -220,7 +220,7 @@ func eachOnce(what string, numbers, given []int) []string {
 			}
 		}
 		if times != 1 {
-			problems = append(problems, fmt.Sprintf("%s %d is there %d times, and exactly once is wanted", what, n, times))
+			problems = append(problems, fmt.Sprintf("%s %d is listed %d times; want exactly once", what, n, times))
 		}
 	}
 	return problems

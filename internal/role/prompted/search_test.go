@@ -29,7 +29,7 @@ func TestRewrite(t *testing.T) {
 		{"resolve what needs it not", role.RewriteInput{Question: "Who is Ann Lee?", Technique: role.Resolve},
 			[]any{`{"queries":["who is Ann Lee?"]}`}, []string{}, 1, ""},
 		{"resolve with an invention", role.RewriteInput{Question: "And since when?", Technique: role.Resolve, History: history},
-			[]any{`{"queries":["Since when does Bob Fox run Acme Housing?"]}`}, []string{}, 3, "the conversation does not have"},
+			[]any{`{"queries":["Since when does Bob Fox run Acme Housing?"]}`}, []string{}, 3, "that are not in the conversation"},
 		{"resolve with an invented number, then right", role.RewriteInput{Question: "And in 2020?", Technique: role.Resolve, History: history},
 			[]any{`{"queries":["Who ran Acme Housing in 2021?"]}`, `{"queries":["Who ran Acme Housing in 2020?"]}`}, []string{"Who ran Acme Housing in 2020?"}, 2, ""},
 		{"expand", role.RewriteInput{Question: "notice for tenants", Technique: role.Expand},

@@ -41,7 +41,7 @@ func TestTask(t *testing.T) {
 		{"at once", []any{`{"colour":"red","sure":1}`}, 1, "red", "", ""},
 		{"the second time", []any{`{"colour":"blue"}`, `{"colour":"red"}`}, 2, "red", "", ""},
 		{"wrong to the end", []any{`{"colour":"blue"}`}, 3, "blue", "", "roses are not blue"},
-		{"unreadable", []any{"red"}, 3, "", "no reply of the model could be used", ""},
+		{"unreadable", []any{"red"}, 3, "", "the model gave no usable reply", ""},
 		{"the provider fails", []any{down}, 1, "", "slow down", ""},
 	}
 	for _, tt := range tests {

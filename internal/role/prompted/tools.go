@@ -142,7 +142,7 @@ func (m Actor) Compare(ctx context.Context, c role.Caller, in role.Reading) (rol
 					at := fmt.Sprintf("point %d", i+1)
 					problems = append(problems, checkClaims(at, p.Sides, given)...)
 					if len(p.Sides) < 2 {
-						problems = append(problems, fmt.Sprintf("%s has %d sides, at least two are wanted", at, len(p.Sides)))
+						problems = append(problems, fmt.Sprintf("%s has %d sides; want at least two", at, len(p.Sides)))
 					}
 				}
 				return problems

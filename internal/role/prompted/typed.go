@@ -67,7 +67,7 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 		a.window = unknownWindow
 	}
 	if !a.begin() {
-		return none, a.failed("what is asked does not fit into the model's window of %d tokens", a.window), nil
+		return none, a.failed("the request does not fit into the model's window of %d tokens", a.window), nil
 	}
 	for n := 1; ; n++ {
 		reply, err := a.call(ctx, c)
@@ -142,14 +142,14 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 		}
 		switch {
 		case refusesRequest(err) && a.request.Schema != nil:
-			a.notes = append(a.notes, providerText(err)+"; it was asked again without a schema")
+			a.notes = append(a.notes, providerText(err)+"; retried without a schema")
 			a.request.Schema, a.out.sent = nil, nil
 		case isKind(err, llm.TooLong) && a.window > minWindow:
 			before := a.window
 			if a.window = smaller(a.window, a.request); !a.begin() {
 				return reply, err
 			}
-			a.notes = append(a.notes, fmt.Sprintf("%s; it was asked again with less, as if its window were %d tokens rather than %d", providerText(err), a.window, before))
+			a.notes = append(a.notes, fmt.Sprintf("%s; retried with a shorter request, for a window of %d tokens instead of %d", providerText(err), a.window, before))
 		default:
 			return reply, err
 		}
@@ -175,14 +175,14 @@ var elsewhere = lazyregexp.New(`^.*?: ` + string(llm.BadRequest) + ` \(HTTP (3\d
 // that only check may have rejected it.
 func (a *asking[T]) read(reply llm.Response) (v T, problems []string, readable bool) {
 	if len(reply.Calls) > 0 {
-		return v, []string{fmt.Sprintf("it calls the tool %q, and there are no tools here", shorten(line(reply.Calls[0].Name), 64))}, false
+		return v, []string{fmt.Sprintf("it calls the tool %q, but there are no tools", shorten(line(reply.Calls[0].Name), 64))}, false
 	}
 	if strings.TrimSpace(reply.Text) == "" && reply.Finish != llm.FinishLength {
 		return v, []string{"it is empty"}, false
 	}
 	raw, err := extract(reply.Text, a.out)
 	if reply.Finish == llm.FinishLength && (err != nil || !whole(reply.Text)) {
-		return v, []string{fmt.Sprintf("it was cut off after %d tokens: say the same in fewer words", a.request.MaxTokens)}, false
+		return v, []string{fmt.Sprintf("it was cut off after %d tokens; use fewer words", a.request.MaxTokens)}, false
 	}
 	if err != nil {
 		return v, []string{err.Error()}, false
@@ -245,7 +245,7 @@ func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 			return *a.best, role.Outcome{Notes: a.allNotes()}, nil
 		}
 	}
-	return none, a.failed("no reply of the model could be used after %d prompts; of the last: %s", maxPrompts, shorten(line(strings.Join(problems, "; ")), 300)), nil
+	return none, a.failed("the model gave no usable reply in %d tries; the last one: %s", maxPrompts, shorten(line(strings.Join(problems, "; ")), 300)), nil
 }
 
 // failed returns the outcome of a job without an output.

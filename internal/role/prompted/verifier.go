@@ -147,7 +147,7 @@ func checkVerdicts(r *verdictsReply, claims int) []string {
 	for _, v := range r.Verdicts {
 		judged[v.Claim]++
 		if v.Claim < 1 || v.Claim > claims {
-			problems = append(problems, fmt.Sprintf("there is no claim %d; there are %d", v.Claim, claims))
+			problems = append(problems, fmt.Sprintf("claim %d does not exist; there are %d", v.Claim, claims))
 		}
 		if v.Score < 0 || v.Score > 1 {
 			problems = append(problems, fmt.Sprintf("the score of claim %d is %v, not between 0 and 1", v.Claim, v.Score))
@@ -155,7 +155,7 @@ func checkVerdicts(r *verdictsReply, claims int) []string {
 	}
 	for n := 1; n <= claims; n++ {
 		if judged[n] != 1 {
-			problems = append(problems, fmt.Sprintf("claim %d has %d verdicts, and exactly one is wanted", n, judged[n]))
+			problems = append(problems, fmt.Sprintf("claim %d has %d verdicts; want exactly one", n, judged[n]))
 		}
 	}
 	return problems
@@ -164,7 +164,7 @@ func checkVerdicts(r *verdictsReply, claims int) []string {
 // judgementOf returns the model's verdict on a claim. The claim is Unsupported unless there is
 // exactly one readable verdict.
 func judgementOf(r verdictsReply, number int) (j ground.Judgement, quotes []string) {
-	none := ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier gave no verdict on it", Failed: true}
+	none := ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier returned no verdict", Failed: true}
 	found, seen := none, 0
 	for _, v := range r.Verdicts {
 		if v.Claim != number {
@@ -200,9 +200,9 @@ func checkQuotes(r *verdictsReply, claims []role.Claim, which []int) []string {
 		spans, wrong := spansOf(v.Quotes, claims[which[v.Claim-1]].Cited)
 		switch {
 		case wrong != "":
-			problems = append(problems, fmt.Sprintf("the quote %q of claim %d does not stand in its sources; copy their words", shorten(line(wrong), 100), v.Claim))
+			problems = append(problems, fmt.Sprintf("the quote %q of claim %d is not in its sources; copy their words", shorten(line(wrong), 100), v.Claim))
 		case v.Verdict == assay.Supported && len(spans) == 0:
-			problems = append(problems, fmt.Sprintf("claim %d is called supported without a quote of its sources", v.Claim))
+			problems = append(problems, fmt.Sprintf("claim %d is supported without a quote from its sources", v.Claim))
 		}
 	}
 	return problems
@@ -217,9 +217,9 @@ func decided(j ground.Judgement, quotes []string, claim role.Claim) ground.Judge
 	case j.Verdict != assay.Supported:
 		return j
 	case wrong != "":
-		return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the words %q, which are to decide it, are not in what it cites", shorten(visible.Line(wrong), 100))}
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the quoted words %q are not in the cited passages", shorten(visible.Line(wrong), 100))}
 	case len(j.Spans) == 0:
-		return ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier quotes nothing that supports it"}
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier quoted no supporting words"}
 	}
 	return j
 }

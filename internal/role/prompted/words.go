@@ -39,7 +39,7 @@ func query(text string) string { return strings.Trim(line(text), "\"'`“” ") 
 // tooLong returns a problem if a query is longer than most bytes.
 func tooLong(text string, most int) []string {
 	if n := len(query(text)); n > most {
-		return []string{fmt.Sprintf("a query has %d bytes, at most %d are allowed", n, most)}
+		return []string{fmt.Sprintf("a query has %d bytes; the limit is %d", n, most)}
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (e *Embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]
 		if n > 0 {
 			made, err := e.some(ctx, p, texts[len(vectors):len(vectors)+n], len(vectors))
 			if err == nil && len(vectors) > 0 && len(made[0]) != len(vectors[0]) {
-				return vectors, e.Client.Fail(llm.BadReply, "vectors of %d dimensions after some of %d", len(made[0]), len(vectors[0]))
+				return vectors, e.Client.Fail(llm.BadReply, "got vectors of %d dimensions, earlier ones had %d", len(made[0]), len(vectors[0]))
 			}
 			vectors = append(vectors, made...)
 			if err != nil {
@@ -165,7 +165,7 @@ func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) (
 		return nil, e.Client.Fail(llm.BadReply, "%v", err)
 	}
 	if made := len(vectors[0]); e.Dimensions > 0 && made != e.Dimensions {
-		return nil, e.Client.Fail(llm.BadReply, "the reply holds vectors of %d dimensions, want %d", made, e.Dimensions)
+		return nil, e.Client.Fail(llm.BadReply, "the reply contains vectors of %d dimensions, want %d", made, e.Dimensions)
 	}
 	return vectors, nil
 }
@@ -254,12 +254,12 @@ type Score struct {
 // Scores returns the scores in the order of the n texts, one per text.
 func Scores(n int, scores []Score) ([]float64, error) {
 	if len(scores) != n {
-		return nil, fmt.Errorf("%d scores for %d texts", len(scores), n)
+		return nil, fmt.Errorf("got %d scores for %d texts", len(scores), n)
 	}
 	out, seen := make([]float64, n), make([]bool, n)
 	for _, s := range scores {
 		if s.Value == nil || *s.Value-*s.Value != 0 {
-			return nil, errors.New("a score that is no number")
+			return nil, errors.New("a score is not a number")
 		}
 		if err := place(s.Index, seen); err != nil {
 			return nil, err
@@ -273,11 +273,11 @@ func Scores(n int, scores []Score) ([]float64, error) {
 func place(index *int, seen []bool) error {
 	switch {
 	case index == nil:
-		return errors.New("a result that does not say what it is of")
+		return errors.New("a result without an index")
 	case *index < 0 || *index >= len(seen):
-		return fmt.Errorf("a result of text %d of %d", *index, len(seen))
+		return fmt.Errorf("a result for text %d of %d", *index, len(seen))
 	case seen[*index]:
-		return fmt.Errorf("two results of text %d", *index)
+		return fmt.Errorf("two results for text %d", *index)
 	}
 	seen[*index] = true
 	return nil

@@ -17,7 +17,7 @@ type Values []float64
 // 0.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	if bytes.Contains(data, []byte("null")) {
-		return errors.New("a vector with null in it")
+		return errors.New("a vector contains null")
 	}
 	return json.Unmarshal(data, (*[]float64)(v))
 }
@@ -26,7 +26,7 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 // without an index must be in that order and complete.
 func Vectors(n int, rows []Row) ([]llm.Vector, error) {
 	if len(rows) != n {
-		return nil, fmt.Errorf("%d vectors for %d texts", len(rows), n)
+		return nil, fmt.Errorf("got %d vectors for %d texts", len(rows), n)
 	}
 	out, seen := make([]llm.Vector, n), make([]bool, n)
 	for i, row := range rows {
@@ -37,7 +37,7 @@ func Vectors(n int, rows []Row) ([]llm.Vector, error) {
 			return nil, err
 		}
 		if len(row.Values) == 0 || len(row.Values) != len(rows[0].Values) {
-			return nil, fmt.Errorf("a vector of %d dimensions, the first has %d", len(row.Values), len(rows[0].Values))
+			return nil, fmt.Errorf("a vector has %d dimensions, the first has %d", len(row.Values), len(rows[0].Values))
 		}
 		v, err := unit(row.Values)
 		if err != nil {
@@ -61,5 +61,5 @@ func unit(values Values) (llm.Vector, error) {
 		}
 		return v, nil
 	}
-	return nil, errors.New("a vector without a direction")
+	return nil, errors.New("a vector is zero or not finite")
 }

@@ -40,7 +40,7 @@ func Fit(schema json.RawMessage, d Dialect) (json.RawMessage, error) {
 	dec.UseNumber()
 	v, err := decode(dec, maxDepth)
 	if err == nil && dec.More() {
-		err = errors.New("there is more behind it")
+		err = errors.New("there is data after it")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("JSON schema: %w", err)
@@ -63,7 +63,7 @@ type member struct {
 
 func decode(dec *json.Decoder, depth int) (any, error) {
 	if depth == 0 {
-		return nil, errors.New("it is nested too deep")
+		return nil, errors.New("it is nested too deeply")
 	}
 	token, err := dec.Token()
 	if err != nil {

@@ -29,7 +29,7 @@ func clean(c *wire.Client, raw []Result, n int) ([]assay.WebResult, error) {
 	out := []assay.WebResult{}
 	seen := map[string]bool{}
 	if len(raw) > 0 && !slices.ContainsFunc(raw, func(r Result) bool { return strings.TrimSpace(r.URL) != "" }) {
-		return nil, c.Fail(llm.BadReply, "results without an address")
+		return nil, c.Fail(llm.BadReply, "results without a URL")
 	}
 	for _, r := range raw {
 		address, ok := usable(r.URL)

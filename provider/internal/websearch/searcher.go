@@ -57,7 +57,7 @@ func Listed(c *wire.Client, list json.RawMessage) ([]Result, error) {
 		}
 	}
 	if results == nil {
-		return nil, c.Fail(llm.BadReply, "the reply is not the JSON expected: it has no results, not even none")
+		return nil, c.Fail(llm.BadReply, "unexpected reply: it has no list of results")
 	}
 	raw := make([]Result, len(*results))
 	for i, r := range *results {

@@ -69,7 +69,7 @@ type Fault struct {
 }
 
 // errSilent ends a call whose server has stalled.
-var errSilent = errors.New("no reply for too long")
+var errSilent = errors.New("timed out without a reply")
 
 // JSON calls url with in as JSON, or without a body if in is nil, and decodes the reply into out,
 // unless out is nil. An error is an *llm.Error with a usage of one call, or wraps the context's
@@ -92,7 +92,7 @@ func (c *Client) JSON(ctx context.Context, method, url string, in, out any) erro
 func (c *Client) Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok && endsEarly(body) {
-		return c.Fail(llm.BrokeOff, "the reply ends in the middle of its JSON")
+		return c.Fail(llm.BrokeOff, "the reply is truncated JSON")
 	}
 	return c.notJSON(err, body)
 }
@@ -107,7 +107,7 @@ func (c *Client) notJSON(err error, body []byte) error {
 	if err == nil {
 		return nil
 	}
-	return c.Fail(llm.BadReply, "the reply is not the JSON expected (%v): %s", err, body)
+	return c.Fail(llm.BadReply, "unexpected reply (%v): %s", err, body)
 }
 
 // endsEarly reports whether body is truncated JSON.
@@ -168,7 +168,7 @@ func (c *Client) request(ctx context.Context, method, url string, in any) (*http
 	}
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
-		return nil, c.Fail(llm.BadRequest, "the address of the service cannot be used: %v", err)
+		return nil, c.Fail(llm.BadRequest, "invalid service address: %v", err)
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -247,7 +247,7 @@ type reply struct {
 // A tooLargeError reports a reply over its size limit.
 type tooLargeError struct{}
 
-func (*tooLargeError) Error() string { return "the reply is larger than a reply may be" }
+func (*tooLargeError) Error() string { return "the reply exceeds the size limit" }
 
 // Read implements io.Reader.
 func (r *reply) Read(p []byte) (int, error) {

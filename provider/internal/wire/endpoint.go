@@ -41,7 +41,7 @@ func (e Endpoint) Client(s Service) (Client, string, error) {
 	name := cmp.Or(e.Name, s.Name)
 	base := strings.TrimRight(cmp.Or(e.BaseURL, s.URL), "/")
 	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Client{}, "", fmt.Errorf("the address of %s is not one of HTTP: %w", name, assay.ErrInvalid)
+		return Client{}, "", fmt.Errorf("the address of %s is not an HTTP URL: %w", name, assay.ErrInvalid)
 	}
 	secrets := []Secret{e.Key}
 	for _, value := range e.Headers {

@@ -22,7 +22,7 @@ const maxRetryAfter = 24 * time.Hour
 // refused returns the error of a reply whose status is not 2xx.
 func (c *Client) refused(r *reply, res *http.Response) error {
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		e := c.Fail(llm.BadRequest, "it redirects to %s, which is refused: its address has to be configured as it is", res.Header.Get("Location"))
+		e := c.Fail(llm.BadRequest, "it redirects to %s, and redirects are not followed; configure the final address", res.Header.Get("Location"))
 		e.Status = res.StatusCode
 		return e
 	}

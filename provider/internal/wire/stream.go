@@ -55,7 +55,7 @@ func (c *Client) events(r *reply, event func(name string, data []byte) error) er
 	b := bufio.NewReader(r)
 	switch formOf(r.header, b) {
 	case page:
-		return c.Fail(llm.BadReply, "it answers with a web page: is the base URL right?")
+		return c.Fail(llm.BadReply, "it replied with a web page; check the base URL")
 	case whole:
 		body, err := io.ReadAll(b)
 		if err != nil {

@@ -90,7 +90,7 @@ func (x *examination) say(c Check) { x.checks = append(x.checks, func() Check { 
 
 // configuration reports which file was read, and warnings about it.
 func (x *examination) configuration() {
-	detail := "no file, variables of the environment alone"
+	detail := "no file; environment variables only"
 	if x.s.c.Path != "" {
 		detail = x.s.c.Path
 	}
@@ -116,7 +116,7 @@ func (c *Config) unused() []string {
 		provider, _, _ := strings.Cut(name, "/")
 		vectors := m.Dimensions > 0 || m.MaxTokens > 0 || m.QueryPrefix+m.PassagePrefix != ""
 		if !asked[name] && !asked[provider] && !vectors {
-			warnings = append(warnings, fmt.Sprintf("%s:%d: models.%s is a model that nothing asks", c.Path, c.file.line("models", name), name))
+			warnings = append(warnings, fmt.Sprintf("%s:%d: models.%s is not used by any role", c.Path, c.file.line("models", name), name))
 		}
 	}
 	return warnings
@@ -135,7 +135,7 @@ func (x *examination) models() {
 		slices.SortFunc(roles, func(a, b string) int { return slices.Index(roleOrder, a) - slices.Index(roleOrder, b) })
 		c := Check{Name: "model", Model: name, Roles: roles}
 		if choice := choices[name]; choice.IsLocal() {
-			c.OK, c.Detail = true, "no model is asked ("+choice.Why+")"
+			c.OK, c.Detail = true, "local; no model is called ("+choice.Why+")"
 		} else {
 			x.add(func() Check {
 				x.model(&c, choice)
@@ -172,18 +172,18 @@ func (x *examination) model(c *Check, choice Choice) {
 		System:   "This is a test of the connection.",
 		Messages: []llm.Message{{Speaker: llm.User, Text: "Reply with the word: ok"}}, MaxTokens: 64, Attempts: 1,
 	}, nil)
-	detail := fmt.Sprintf("answers, in %.1f s", time.Since(began).Seconds())
+	detail := fmt.Sprintf("replied in %.1f s", time.Since(began).Seconds())
 	if r.Served != "" && r.Served != strings.TrimPrefix(m.Model(), choice.Provider+"/") {
 		detail += ", as " + r.Served
 	}
 	if f := llm.FactsOf(m); f.Window > 0 {
-		detail += fmt.Sprintf("; %d tokens fit", f.Window)
+		detail += fmt.Sprintf("; context window %d tokens", f.Window)
 	} else {
-		detail += fmt.Sprintf("; how many tokens fit is not known and taken for 8192: models: {%s: {window: N}} says otherwise", m.Model())
+		detail += fmt.Sprintf("; unknown context window, assumed to be 8192 tokens (to set it: models: {%s: {window: N}})", m.Model())
 	}
 	if choice.Model == "" {
 		if d := x.discovered(choice); d.others > 0 {
-			detail += fmt.Sprintf("; the first of %d that its server has: ASSAY_MODEL=%s/NAME chooses another", d.others+1, choice.Provider)
+			detail += fmt.Sprintf("; the first of %d models on its server (to choose another: ASSAY_MODEL=%s/NAME)", d.others+1, choice.Provider)
 		}
 	}
 	x.outcome(c, choice, x.timedOut(ctx, err), detail)
@@ -223,7 +223,7 @@ func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
 	c.Err = err
 	c.Detail, c.Hint = x.advice(p, choice, err)
 	if c.Name == "verifier" { // it has no local fallback
-		c.Hint = strings.Replace(c.Hint, "the local roles stand in", "nothing is shown of what models write", 1)
+		c.Hint = strings.Replace(c.Hint, "the local roles stand in", "claims of models are not shown", 1)
 	}
 	c.Detail += fmt.Sprintf(" (%s; %s)", choice.Why, p.keyWords())
 }
@@ -232,7 +232,7 @@ func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
 func (p *Provider) keyWords() string {
 	switch {
 	case p.Type == Bedrock:
-		return "credentials as AWS's own tools find them"
+		return "credentials from the AWS default chain"
 	case p.Key.Empty():
 		return "without a key"
 	}
@@ -253,26 +253,26 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 		said = ": " + failed.Message
 	}
 	if failed.RetryAfter >= time.Second {
-		said += "; it asks to wait for " + failed.RetryAfter.Round(time.Second).String()
+		said += "; it asks to retry after " + failed.RetryAfter.Round(time.Second).String()
 	}
 	at := p.address()
 	switch failed.Kind {
 	case llm.BadKey:
 		if p.Key.Empty() && p.Type != Bedrock {
-			return at + " wants a key, and none is configured" + said, "name it with key_env or key_file under providers." + p.Name
+			return at + " needs a key, and none is configured" + said, "set key_env or key_file under providers." + p.Name
 		}
 		if p.Type == Bedrock && failed.Status == 0 {
-			return "AWS was not asked" + said, "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in as AWS's own tools do"
+			return "AWS was not called" + said, "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI"
 		}
 		if p.Type == Bedrock {
-			return "AWS refuses these credentials, or they may not do this" + said, "assay doctor --iam-policy prints what they have to allow"
+			return "AWS rejects these credentials, or they lack a permission" + said, "to see the permissions they need, run: assay doctor --iam-policy"
 		}
-		return at + " refuses the key from " + p.Key.From + said, "look whether it is complete, of this provider, and still valid"
+		return at + " rejects the key from " + p.Key.From + said, "check that the key is complete, valid and of this provider"
 	case llm.NoModel:
 		return fmt.Sprintf("%s has no model %s%s", at, shown(choice.Model), said), x.offer(p, choice)
 	case llm.Unreachable:
 		if strings.Contains(failed.Message, "does not look like a TLS handshake") {
-			return at + " does not speak HTTPS" + said, "write http:// in base_url, if it is your own server"
+			return at + " does not speak HTTPS" + said, "if it is your own server, use http:// in base_url"
 		}
 		return "cannot connect to " + at + said, p.startHint()
 	case llm.BadRequest:
@@ -280,18 +280,18 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 			return string(failed.Kind) + said, "set AWS_REGION, or region under providers." + p.Name + ".aws"
 		}
 	case llm.NoQuota:
-		return "the account has no quota or money left" + said, "look at the provider's billing page"
+		return "the account has no quota or credit left" + said, "check the provider's billing page"
 	case llm.RateLimited:
-		return "too many calls or tokens at this moment" + said, "wait a little; or bound them with limits under providers." + p.Name
+		return "rate limit exceeded" + said, "wait and try again, or set limits under providers." + p.Name
 	case llm.TimedOut:
 		if p.onThisMachine() {
-			return cmp.Or(failed.Message, "no reply in time"), "it may still be loading the model: try again"
+			return cmp.Or(failed.Message, "no reply in time"), "the model may still be loading; try again"
 		}
-		return cmp.Or(failed.Message, "no reply in time"), "try again; or look at the network, and at what the provider says of its state"
+		return cmp.Or(failed.Message, "no reply in time"), "try again, or check the network and the provider's status page"
 	case llm.Overloaded, llm.ServerError, llm.BrokeOff, llm.Open:
-		return "the provider is in trouble (" + string(failed.Kind) + ")" + said, "try again later; until then the local roles stand in"
+		return "the provider failed (" + string(failed.Kind) + ")" + said, "try again later; until then the local roles stand in"
 	case llm.BadReply, llm.TooLarge:
-		return at + " does not answer in the format of " + p.Type + said, "look whether base_url ends where the format's paths begin, mostly in /v1"
+		return at + " does not reply in the format of " + p.Type + said, "check base_url; most end in /v1"
 	}
 	return string(failed.Kind) + said, ""
 }
@@ -315,11 +315,11 @@ func (p *Provider) address() string {
 func (p *Provider) startHint() string {
 	switch {
 	case !p.onThisMachine():
-		return "look at the network, at HTTPS_PROXY, and at base_url under providers." + p.Name
+		return "check the network, HTTPS_PROXY, and base_url under providers." + p.Name
 	case p.Name == ollama || strings.Contains(p.BaseURL, ":11434"):
-		return "is Ollama running? start it with: ollama serve"
+		return "if Ollama is not running, start it with: ollama serve"
 	}
-	return "is the server running?"
+	return "check that the server is running"
 }
 
 // offer lists models that the server has, as alternatives to the missing one.
@@ -333,7 +333,7 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 	all, err := e.list(ctx)
 	if err != nil || len(all) == 0 {
 		if p.Name == ollama {
-			return "fetch one with: ollama pull NAME"
+			return "install one with: ollama pull NAME"
 		}
 		return ""
 	}
@@ -342,9 +342,9 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 		offered = append(offered, m.Name)
 	}
 	if near := Similar(choice.Model, offered); len(near) > 0 {
-		return "it has " + strings.Join(near, ", ")
+		return "available: " + strings.Join(near, ", ")
 	}
-	return "it has " + someOf(all)
+	return "available: " + someOf(all)
 }
 
 // verifier tries the verifier, unless it is local.
@@ -353,7 +353,7 @@ func (x *examination) verifier() Check {
 	c := Check{Name: "verifier", Model: v.Name(), Roles: []string{role.VerifierRole}}
 	switch {
 	case v.IsLocal():
-		c.OK, c.Detail = true, "local: no model is asked ("+v.Why+")"
+		c.OK, c.Detail = true, "local; no model is called ("+v.Why+")"
 	case v.Model == Guardrail:
 		x.guardrail(&c, v)
 	default:
@@ -381,7 +381,7 @@ func (x *examination) embedding() Check {
 	choice := x.s.c.Embedding
 	c := Check{Name: "embedding", Model: choice.Name()}
 	if choice.IsLocal() {
-		c.OK, c.Detail = true, "local, unless a data directory has chosen another (assay models use)"
+		c.OK, c.Detail = true, "local, unless assay models use selected another for a data directory"
 		return c
 	}
 	if x.offline {
@@ -420,7 +420,7 @@ func (x *examination) reranker() Check {
 	defer cancel()
 	scores, err := r.Rerank(ctx, "test", []string{"a test", "something else"})
 	if err == nil && len(scores) != 2 {
-		err = fmt.Errorf("%s gave %d scores for 2 texts: %w", r.Model(), len(scores), assay.ErrUnavailable)
+		err = fmt.Errorf("%s returned %d scores for 2 texts: %w", r.Model(), len(scores), assay.ErrUnavailable)
 	}
 	x.outcome(&c, choice, x.timedOut(ctx, err), "orders passages")
 	return c

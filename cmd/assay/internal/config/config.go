@@ -227,7 +227,7 @@ func (c *Config) choose() error {
 		return err
 	}
 	if _, ok := c.Roles[smallGenerator]; ok && c.Roles[role.GeneratorRole].IsLocal() {
-		return c.file.wrong([]string{"roles", smallGenerator}, "as in large: PROVIDER/MODEL", "a model is named that writes what is simple, and none that writes the rest")
+		return c.file.wrong([]string{"roles", smallGenerator}, "as in large: PROVIDER/MODEL", "a model for simple answers needs a generator model for all others")
 	}
 	for _, x := range []struct {
 		key, value string
@@ -248,7 +248,7 @@ func (c *Config) choose() error {
 	}
 	for key, choice := range map[string]Choice{"embedding": c.Embedding, "rerank": c.Rerank} {
 		if !choice.IsLocal() && choice.Model == "" {
-			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider and no model")
+			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider without a model")
 		}
 	}
 	if c.getenv("ASSAY_MODEL") == Local { // query vectors must still match those of the documents
@@ -269,7 +269,7 @@ func (c *Config) chooseRoles() error {
 			if near := Similar(name, all); len(near) > 0 {
 				hint = "did you mean " + near[0] + "? " + hint
 			}
-			return c.file.wrong([]string{"roles", name}, hint, "there is no such role")
+			return c.file.wrong([]string{"roles", name}, hint, "unknown role")
 		}
 		choice, err := c.fromFile(c.file.Roles[name], "roles", name)
 		if err != nil {
@@ -277,7 +277,7 @@ func (c *Config) chooseRoles() error {
 		}
 		if name == role.VerifierRole {
 			if c.file.Verifier != "" {
-				return c.file.wrong([]string{"roles", name}, "keep one of them", "verifier: says who verifies already")
+				return c.file.wrong([]string{"roles", name}, "keep one of the two", "conflicts with the key verifier")
 			}
 			c.file.Verifier = c.file.Roles[name]
 			continue
@@ -309,7 +309,7 @@ func (c *Config) override() (verifier *Choice, err error) {
 			name, model = "", value
 		}
 		if all := configurable(); name != "" && !slices.Contains(all, name) {
-			return nil, &Error{Where: flag, Detail: "there is no role " + shown(name), Hint: "the roles are " + strings.Join(all, ", ")}
+			return nil, &Error{Where: flag, Detail: "unknown role " + shown(name), Hint: "the roles are " + strings.Join(all, ", ")}
 		}
 		choice, wrong := c.named(model)
 		if wrong != nil {
@@ -361,7 +361,7 @@ func (c *Config) usualVerifier(small Choice) Choice {
 	if small.IsLocal() {
 		small = writer
 	}
-	small.Why = "the default where a model writes"
+	small.Why = "the default with a generator model"
 	return small
 }
 
@@ -405,7 +405,7 @@ func (c *Config) named(value string) (Choice, *nameError) {
 	p := c.Providers[provider]
 	if p == nil {
 		known := slices.Sorted(maps.Keys(c.Providers))
-		detail := shown(value) + " names no provider"
+		detail := shown(value) + " does not name a configured provider"
 		hint := "write PROVIDER/MODEL or local; the providers are " + strings.Join(known, ", ")
 		if near := Similar(provider, known); len(near) > 0 && !likeKey(value) {
 			hint = "did you mean " + near[0] + "? " + hint
@@ -435,7 +435,7 @@ func (c *Config) defaults() (large, small Choice, err error) {
 		return c.pair(Choice{Provider: provider, Why: why}, why)
 	}
 	if f.Large == "" {
-		return large, small, f.wrong([]string{"small"}, "as in large: PROVIDER/MODEL", "a small model is named and no large one")
+		return large, small, f.wrong([]string{"small"}, "as in large: PROVIDER/MODEL", "a small model needs a large one")
 	}
 	if large, err = c.fromFile(f.Large, "large"); err != nil {
 		return large, small, err
@@ -463,7 +463,7 @@ func (c *Config) pair(choice Choice, where string) (large, small Choice, err err
 		return large, small, nil // its server lists its models
 	}
 	if p.Azure != nil {
-		return large, small, &Error{Where: where, Detail: p.Name + " is an Azure resource, and its models are named by their deployments", Hint: "as in large: " + p.Name + "/DEPLOYMENT"}
+		return large, small, &Error{Where: where, Detail: p.Name + " is an Azure resource, whose models are named by deployment", Hint: "as in large: " + p.Name + "/DEPLOYMENT"}
 	}
 	large.Model, small.Model = kinds[p.Type].large, kinds[p.Type].small
 	if large.Model == "" {
@@ -494,8 +494,8 @@ func (c *Config) first() (name, why string) {
 		}
 	}
 	if len(inFile) > 1 {
-		why := fmt.Sprintf("%s sets up several providers and does not say which serves", c.Path)
-		c.Warnings = append(c.Warnings, why+"; name one with large:, as in large: "+inFile[0])
+		why := fmt.Sprintf("%s configures several providers without choosing one", c.Path)
+		c.Warnings = append(c.Warnings, why+"; choose one, as in large: "+inFile[0])
 		return "", why
 	}
 	return "", "no model is configured"

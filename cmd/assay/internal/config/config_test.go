@@ -112,7 +112,7 @@ func TestLocal(t *testing.T) {
 // TestUnusedModels checks that a model in the file that no role uses causes a warning.
 func TestUnusedModels(t *testing.T) {
 	c := mustLoad(t, "large: openai/gpt-6-luna\nmodels:\n  openai/gpt-6-luna: {window: 1}\n  openai/gpt-6-lunar: {window: 1}\n  openai/e: {dimensions: 3}\n", nil)
-	if got := c.unused(); len(got) != 1 || !strings.HasSuffix(got[0], "config.yaml:4: models.openai/gpt-6-lunar is a model that nothing asks") {
+	if got := c.unused(); len(got) != 1 || !strings.HasSuffix(got[0], "config.yaml:4: models.openai/gpt-6-lunar is not used by any role") {
 		t.Errorf("unused: %q", got)
 	}
 }
@@ -185,41 +185,41 @@ func TestErrors(t *testing.T) {
 		line       int
 		want, hint string
 	}{
-		{"no YAML", "large: [openai\n", nil, 1, "not YAML", "indentation"},
-		{"a tab", "large:\n\topenai\n", nil, 2, "a tab stands here", ""},
+		{"no YAML", "large: [openai\n", nil, 1, "invalid YAML", "indentation"},
+		{"a tab", "large:\n\topenai\n", nil, 2, "tabs are not allowed here", ""},
 		{"an open bracket", "large: [a\nb: c\n", nil, 2, "a comma or a closing bracket is missing", ""},
 		{"an open brace", "roles: {a: b\n", nil, 1, "a { is not closed", ""},
 		{"nested aliases", aliasBomb(), nil, 0, "more than 16 aliases", ""},
 		{"an unknown key", "large: openai\nproviders:\n  openai:\n    base_ulr: x\n", nil, 4, `unknown key "base_ulr"`, "did you mean base_url?"},
-		{"a wrong type", "providers:\n  openai:\n    limits: {concurrency: many}\n", nil, 3, "here stands text, want a whole number", ""},
+		{"a wrong type", "providers:\n  openai:\n    limits: {concurrency: many}\n", nil, 3, "got text, want a whole number", ""},
 		{"a list for keys", "roles: [grader]\n", nil, 1, "", ""},
-		{"a key twice", "large: openai\nlarge: gemini\n", nil, 2, "second time", "keep one"},
+		{"a key twice", "large: openai\nlarge: gemini\n", nil, 2, "duplicate key", "keep one"},
 		{"two documents", "large: openai\n---\nlarge: gemini\n", nil, 3, "second YAML document", "keep one"},
-		{"an unknown provider", "large: opnai/gpt\n", nil, 1, `large: "opnai/gpt" names no provider`, "did you mean openai?"},
-		{"an unknown role", "large: openai\nroles:\n  graader: openai\n", nil, 3, "roles.graader: there is no such role", "did you mean grader?"},
-		{"an unknown type", "providers:\n  x:\n    type: opeanai\n", nil, 3, `there is no type "opeanai"`, "the types are openai"},
-		{"no type", "providers:\n  lab:\n    base_url: http://localhost/v1\n", nil, 2, "it has no type", "add type: openai"},
-		{"no URL", "providers:\n  openai:\n    base_url: api.openai.com\n", nil, 3, "it is no http or https URL", ""},
-		{"a password in the URL", "providers:\n  openai:\n    base_url: https://user:hunter2hunter2@x.example\n", nil, 3, "it holds a user or a password", "headers_env"},
-		{"a password in a variable's URL", "", env{"OPENAI_BASE_URL": "https://user:hunter2hunter2@x.example"}, 0, "OPENAI_BASE_URL: it holds a user or a password", ""},
+		{"an unknown provider", "large: opnai/gpt\n", nil, 1, `large: "opnai/gpt" does not name a configured provider`, "did you mean openai?"},
+		{"an unknown role", "large: openai\nroles:\n  graader: openai\n", nil, 3, "roles.graader: unknown role", "did you mean grader?"},
+		{"an unknown type", "providers:\n  x:\n    type: opeanai\n", nil, 3, `unknown type "opeanai"`, "the types are openai"},
+		{"no type", "providers:\n  lab:\n    base_url: http://localhost/v1\n", nil, 2, "the type is missing", "add type: openai"},
+		{"no URL", "providers:\n  openai:\n    base_url: api.openai.com\n", nil, 3, "it is not an http or https URL", ""},
+		{"a password in the URL", "providers:\n  openai:\n    base_url: https://user:hunter2hunter2@x.example\n", nil, 3, "it contains a user name or a password", "headers_env"},
+		{"a password in a variable's URL", "", env{"OPENAI_BASE_URL": "https://user:hunter2hunter2@x.example"}, 0, "OPENAI_BASE_URL: it contains a user name or a password", ""},
 		{"OLLAMA_HOST", "", env{"OLLAMA_HOST": "http://u:hunter2hunter2@x"}, 0, "OLLAMA_HOST: ", ""},
-		{"ASSAY_MODEL", "", env{"ASSAY_MODEL": "gpt-4"}, 0, `ASSAY_MODEL: "gpt-4" names no provider`, "PROVIDER/MODEL"},
-		{"two keys", "providers:\n  openai: {key_env: A, key_file: b}\n", nil, 2, "several say where its key is", "keep one"},
-		{"a key as a name", "providers:\n  openai:\n    key_env: sk-hunter2hunter2\n", nil, 3, "wants the name of a variable", "key_env: OPENAI_API_KEY"},
+		{"ASSAY_MODEL", "", env{"ASSAY_MODEL": "gpt-4"}, 0, `ASSAY_MODEL: "gpt-4" does not name a configured provider`, "PROVIDER/MODEL"},
+		{"two keys", "providers:\n  openai: {key_env: A, key_file: b}\n", nil, 2, "the key is given more than once", "keep one"},
+		{"a key as a name", "providers:\n  openai:\n    key_env: sk-hunter2hunter2\n", nil, 3, "want the name of an environment variable", "key_env: OPENAI_API_KEY"},
 		{"a key as a model", "large: sk-proj-hunter2hunter2hunter2\n", nil, 1, "may be a key", ""},
-		{"no key file", "providers:\n  openai: {key_file: nowhere}\n", nil, 2, "cannot be read: no such file", ""},
+		{"no key file", "providers:\n  openai: {key_file: nowhere}\n", nil, 2, "nowhere\": no such file", ""},
 		{"a short duration", "providers:\n  openai:\n    timeout: 5\n", nil, 3, "want a duration", ""},
-		{"a negative limit", "providers:\n  openai:\n    limits:\n      concurrency: -1\n", nil, 4, "cannot be negative", ""},
-		{"one price", "models:\n  openai/gpt-6-luna:\n    input_price: 1\n", nil, 2, "one of input_price and output_price is missing", "give both"},
-		{"a cached price alone", "models:\n  openai/x: {cached_price: 1}\n", nil, 2, "cached_price is that of input", "input_price"},
-		{"a cached price above", "models:\n  openai/x: {input_price: 1, output_price: 2, cached_price: 1.5}\n", nil, 2, "from 0 to input_price", ""},
-		{"a price that is none", "models:\n  openai/x: {input_price: -1, output_price: 1}\n", nil, 2, "a price is in the currency", ""},
-		{"a model without provider", "models:\n  gpt: {window: 1}\n", nil, 2, "no PROVIDER/MODEL", ""},
-		{"small alone", "small: openai\n", nil, 1, "a small model is named and no large one", "large: PROVIDER/MODEL"},
-		{"a small writer alone", "roles: {generator_small: openai/b, generator: local}\n", nil, 1, "none that writes the rest", "large:"},
+		{"a negative limit", "providers:\n  openai:\n    limits:\n      concurrency: -1\n", nil, 4, "must not be negative", ""},
+		{"one price", "models:\n  openai/gpt-6-luna:\n    input_price: 1\n", nil, 2, "one of input_price and output_price is missing", "set both"},
+		{"a cached price alone", "models:\n  openai/x: {cached_price: 1}\n", nil, 2, "cached_price, for input", "input_price"},
+		{"a cached price above", "models:\n  openai/x: {input_price: 1, output_price: 2, cached_price: 1.5}\n", nil, 2, "between 0 and input_price", ""},
+		{"a price that is none", "models:\n  openai/x: {input_price: -1, output_price: 1}\n", nil, 2, "a price, in your currency", ""},
+		{"a model without provider", "models:\n  gpt: {window: 1}\n", nil, 2, "want PROVIDER/MODEL", ""},
+		{"small alone", "small: openai\n", nil, 1, "a small model needs a large one", "large: PROVIDER/MODEL"},
+		{"a small writer alone", "roles: {generator_small: openai/b, generator: local}\n", nil, 1, "needs a generator model", "large:"},
 		{"no guardrail", "verifier: bedrock/guardrail\n", nil, 1, "has no guardrail", "aws.guardrail"},
-		{"two verifiers", "verifier: local\nroles: {verifier: openai/a}\n", nil, 2, "already", "keep one"},
-		{"an embedding without model", "embedding: openai\n", nil, 1, "no model", "openai/MODEL"},
+		{"two verifiers", "verifier: local\nroles: {verifier: openai/a}\n", nil, 2, "conflicts with the key verifier", "keep one"},
+		{"an embedding without model", "embedding: openai\n", nil, 1, "without a model", "openai/MODEL"},
 		{"a provider that writes nothing", "large: cohere\n", nil, 0, "cohere serves no language models", ""},
 		{"responses of another", "providers:\n  anthropic: {api: responses}\n", nil, 2, "responses", "type openai"},
 		{"an Azure deployment", "large: az\nproviders:\n  az: {type: openai, base_url: 'https://r.openai.azure.com', azure: {api_version: x}}\n", nil, 0, "deployment", "large: az/DEPLOYMENT"},
@@ -248,7 +248,7 @@ func TestMissingFile(t *testing.T) {
 		"--config":      {File: missing, Getenv: env{}.get},
 		"$ASSAY_CONFIG": {Getenv: env{"ASSAY_CONFIG": missing}.get},
 	} {
-		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), missing+": cannot be read: no such file") {
+		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), missing+": cannot read it: no such file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -320,7 +320,7 @@ func TestKeyFileAndWarnings(t *testing.T) {
 		t.Errorf("the key of a is %q from %q", k.Reveal(), k.From)
 	}
 	all := strings.Join(c.Warnings, "\n")
-	for _, want := range []string{"chmod 600 " + path, "plain HTTP at model.example", "does not say which serves"} {
+	for _, want := range []string{"chmod 600 " + path, "plain HTTP at model.example", "without choosing one"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the warnings are\n%s\nwant %q", all, want)
 		}

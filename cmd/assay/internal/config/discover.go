@@ -38,10 +38,10 @@ func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery 
 	case len(all) == 0:
 		return discovery{err: &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no models"}}
 	case len(able) == 0:
-		return discovery{err: &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no model that writes, as far as their names tell: " + someOf(all)}}
+		return discovery{err: &llm.Error{Model: name, Kind: llm.NoModel, Message: "judging by their names, none of the server's models generates text: " + someOf(all)}}
 	case len(able) > mostListed:
 		return discovery{err: &Error{
-			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to take the first", name, len(able)),
+			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to choose the first", name, len(able)),
 			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].Name),
 		}}
 	}
@@ -60,7 +60,7 @@ func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]llm.Listed,
 	defer cancel()
 	all, err := e.list(limited)
 	if err != nil && limited.Err() != nil && !isFailure(err) {
-		err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not say which models it has within %s", listTimeout)}
+		err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not list its models within %s", listTimeout)}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // this caller's error is not cached

@@ -59,7 +59,7 @@ func (c *Config) HasProvider(name string) bool {
 func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	m := encoderForm.FindStringSubmatch(name)
 	if m == nil {
-		return nil, fmt.Errorf("%s is no encoder of a provider: %w", shown(name), assay.ErrNotFound)
+		return nil, fmt.Errorf("%s is not a provider's encoder: %w", shown(name), assay.ErrNotFound)
 	}
 	provider, model := m[1], m[2]
 	f := s.c.factsOf(provider, model)
@@ -67,8 +67,8 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	if m[4] != strings.TrimPrefix(f.prefixes(), "@") {
 		return nil, &Error{
 			Where: s.c.where(), Line: s.c.file.line("models", provider+"/"+model),
-			Detail: fmt.Sprintf("the vectors of %s were made with other words before the texts than models.%s/%s says", name, provider, model),
-			Hint:   "put query_prefix and passage_prefix back, or begin anew with: assay models use " + s.c.EncoderName(provider+"/"+model),
+			Detail: fmt.Sprintf("the vectors of %s were made with other prefixes than those of models.%s/%s", name, provider, model),
+			Hint:   "restore query_prefix and passage_prefix, or make new vectors with: assay models use " + s.c.EncoderName(provider+"/"+model),
 		}
 	}
 	e, err := s.endpoint(provider)
@@ -76,7 +76,7 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 		return nil, err
 	}
 	if e.embed == nil {
-		return nil, &Error{Where: s.c.where(), Line: s.c.Embedding.Line, Detail: provider + " has no embedding models", Hint: "providers of the types openai, gemini, cohere, jina and bedrock have"}
+		return nil, &Error{Where: s.c.where(), Line: s.c.Embedding.Line, Detail: provider + " has no embedding models", Hint: "use a provider of type openai, gemini, cohere, jina or bedrock"}
 	}
 	made, err := e.embed(ctx, model, f)
 	if err != nil {

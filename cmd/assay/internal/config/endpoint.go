@@ -208,17 +208,17 @@ func (c *Config) checkKey(p *Provider) error {
 		return p.unset
 	}
 	if strings.ContainsFunc(p.Key.Reveal(), unicode.IsControl) {
-		return &Error{Where: p.Key.From, Detail: "the key holds a line break or another control character", Hint: "it is one line, without blanks around it"}
+		return &Error{Where: p.Key.From, Detail: "the key contains a line break or another control character", Hint: "a key is one line without surrounding spaces"}
 	}
 	if variable := c.file.Providers[p.Name].KeyEnv; variable != "" && p.Key.Empty() {
-		return c.file.wrong([]string{"providers", p.Name, "key_env"}, "set it; or do without models: assay ask --local", "the variable %s is not set", shown(variable))
+		return c.file.wrong([]string{"providers", p.Name, "key_env"}, "set it, or ask without models: assay ask --local", "the variable %s is not set", shown(variable))
 	}
 	if !p.Key.Empty() || k.keyEnv == "" || p.BaseURL != "" && p.BaseURL != k.url && p.Azure == nil || p.sendsKey() {
 		return nil
 	}
-	hint := fmt.Sprintf("set %s, or key_env or key_file under providers.%s; or do without models: assay ask --local", k.keyEnv, p.Name)
+	hint := fmt.Sprintf("set %s, or key_env or key_file under providers.%s, or ask without models: assay ask --local", k.keyEnv, p.Name)
 	if c.file.Providers[p.Name].BaseURL != "" {
-		hint = fmt.Sprintf("name one with key_env or key_file under providers.%s", p.Name)
+		hint = fmt.Sprintf("set key_env or key_file under providers.%s", p.Name)
 	}
 	where := "the environment"
 	if c.Path != "" {

@@ -53,7 +53,7 @@ func likeKey(value string) bool {
 // shown quotes a value of the configuration, unless it may be a credential.
 func shown(value string) string {
 	if likeKey(value) {
-		return "a value that is not shown, since it may be a key,"
+		return "a value that may be a key (not shown)"
 	}
 	return fmt.Sprintf("%q", value)
 }
@@ -63,7 +63,7 @@ func dotted(path []string) string {
 	parts := slices.Clone(path)
 	for i, p := range parts {
 		if likeKey(p) {
-			parts[i] = "(not shown, since it may be a key)"
+			parts[i] = "(not shown, may be a key)"
 		}
 	}
 	return strings.Join(parts, ".")

@@ -118,15 +118,15 @@ type fileModel struct {
 func readFile(path string) (*file, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &Error{Where: path, Detail: "cannot be read: " + reason(err)}
+		return nil, &Error{Where: path, Detail: "cannot read it: " + reason(err)}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, &Error{Where: path, Detail: "cannot be read: " + reason(err)}
+		return nil, &Error{Where: path, Detail: "cannot read it: " + reason(err)}
 	}
 	if len(data) > maxFileBytes {
-		return nil, &Error{Where: path, Detail: "is larger than 1 MiB: this is no configuration file"}
+		return nil, &Error{Where: path, Detail: "is not a configuration file: it is larger than 1 MiB"}
 	}
 	return parse(path, data)
 }
@@ -144,7 +144,7 @@ func reason(err error) string {
 func parse(path string, data []byte) (*file, error) {
 	f := &file{path: path}
 	if err := safeyaml.Check(data); err != nil {
-		return nil, &Error{Where: path, Detail: "is no configuration file: " + err.Error()}
+		return nil, &Error{Where: path, Detail: "is not a valid configuration file: " + err.Error()}
 	}
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -161,7 +161,7 @@ func parse(path string, data []byte) (*file, error) {
 	}
 	f.root = documents[0]
 	if len(documents) > 1 {
-		return nil, f.errorAt(documents[1].GetToken().Position.Line, "a second YAML document begins here", "keep one")
+		return nil, f.errorAt(documents[1].GetToken().Position.Line, "a second YAML document starts here", "keep one document")
 	}
 	// Null leaves a map or a struct unchanged, so that a key without a value counts as absent.
 	err = yaml.NewDecoder(bytes.NewReader(data), yaml.DisallowUnknownField()).Decode(f)
@@ -176,7 +176,7 @@ func parse(path string, data []byte) (*file, error) {
 func (f *file) syntax(err error) error {
 	found, ok := errors.AsType[yaml.Error](err)
 	if !ok {
-		return &Error{Where: f.path, Detail: "is no YAML that can be read"}
+		return &Error{Where: f.path, Detail: "is not valid YAML"}
 	}
 	line := 0
 	if t := found.GetToken(); t != nil && t.Position != nil {
@@ -187,25 +187,25 @@ func (f *file) syntax(err error) error {
 		return f.errorAt(line, "unknown key "+shown(name), f.unknownIn(line, name))
 	}
 	if mismatch, ok := errors.AsType[*yaml.TypeError](err); ok {
-		return f.errorAt(line, fmt.Sprintf("here stands %s, want %s", typeWords(mismatch.SrcType), typeWords(mismatch.DstType)), "")
+		return f.errorAt(line, fmt.Sprintf("got %s, want %s", typeWords(mismatch.SrcType), typeWords(mismatch.DstType)), "")
 	}
 	if _, ok := errors.AsType[*yaml.OverflowError](err); ok {
 		return f.errorAt(line, "the number is too large", "")
 	}
 	if strings.Contains(found.GetMessage(), "already defined") {
-		return f.errorAt(line, "the same key stands here a second time", "keep one of them")
+		return f.errorAt(line, "duplicate key", "keep one of them")
 	}
 	if _, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
-		return f.errorAt(line, "a value stands where keys are expected, or the other way round", "")
+		return f.errorAt(line, "got a value where keys are expected, or keys where a value is expected", "")
 	}
-	return f.errorAt(line, "not YAML: "+syntaxWords(found.GetMessage()), "check the indentation and the quotes")
+	return f.errorAt(line, "invalid YAML: "+syntaxWords(found.GetMessage()), "check the indentation and the quotes")
 }
 
 // syntaxWords translates an error message of the YAML package for people.
 func syntaxWords(message string) string {
 	for _, x := range []struct{ part, words string }{
-		{"'\\t'", "a tab stands here, where YAML wants blanks"},
-		{"\t", "a tab stands here, where YAML wants blanks"},
+		{"'\\t'", "tabs are not allowed here; use spaces"},
+		{"\t", "tabs are not allowed here; use spaces"},
 		{"must be specified", "a comma or a closing bracket is missing"},
 		{"sequence end token", "a [ is not closed"},
 		{"flow map end token", "a { is not closed"},
@@ -215,7 +215,7 @@ func syntaxWords(message string) string {
 			return x.words
 		}
 	}
-	return cmp.Or(oneLine(message), "it cannot be read from here on")
+	return cmp.Or(oneLine(message), "syntax error")
 }
 
 // oneLine returns the start of a message up to the first quotation or line break. Quoted text may

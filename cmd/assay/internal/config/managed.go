@@ -54,7 +54,7 @@ func (c *Config) managed() error {
 	}
 	p := c.Providers[name]
 	if p == nil || p.Type != Bedrock {
-		return c.file.wrong(at("provider"), "name a provider of type bedrock", "%s is no provider of type bedrock", shown(name))
+		return c.file.wrong(at("provider"), "name a provider of type bedrock", "%s is not a provider of type bedrock", shown(name))
 	}
 	m := &Managed{
 		Provider: name, KnowledgeBase: in.KnowledgeBase, Passages: in.Passages, Collection: in.Collection, Line: c.file.line("managed"),
@@ -66,17 +66,17 @@ func (c *Config) managed() error {
 	}
 	switch isAgent := in.Agent != nil; {
 	case isAgent == (in.KnowledgeBase != ""):
-		return c.file.wrong([]string{"managed"}, "as in knowledge_base: ABCDEFGHIJ", "want a knowledge_base or an agent, and not both")
+		return c.file.wrong([]string{"managed"}, "as in knowledge_base: ABCDEFGHIJ", "want either a knowledge_base or an agent")
 	case isAgent && (in.Agent.ID == "" || in.Agent.Alias == ""):
 		return c.file.wrong(at("agent"), "as in agent: {id: AGENT1, alias: ALIAS1}", "needs an id and an alias")
 	case isAgent && in.UsersKey+in.GroupsKey != "":
-		return c.file.wrong([]string{"managed"}, "use open_to", "an agent sees what it sees: nothing of it can be kept from single users")
+		return c.file.wrong([]string{"managed"}, "use open_to", "access to an agent cannot be limited per document")
 	case !isAgent && in.Model == "":
 		return c.file.wrong(at("model"), "as in model: arn:aws:bedrock:REGION::foundation-model/NAME", "a knowledge base needs the ARN of the model that writes its answers")
 	case len(in.OpenTo) == 0 && in.UsersKey+in.GroupsKey == "":
-		return c.file.wrong([]string{"managed"}, `as in open_to: ["*"], or users_key and groups_key`, "says not who may see what it answers from, so nobody may")
+		return c.file.wrong([]string{"managed"}, `as in open_to: ["*"], or users_key and groups_key`, "does not say which users may see its documents")
 	case in.MaxTokens < 0 || in.Passages < 0:
-		return c.file.wrong([]string{"managed"}, "", "a number cannot be negative")
+		return c.file.wrong([]string{"managed"}, "", "max_tokens and passages must not be negative")
 	}
 	c.Managed = m
 	return nil
@@ -142,7 +142,7 @@ func (m managedService) collection() string {
 // Ask implements strategy.Managed. It makes the call only once, because each call is paid for.
 func (m managedService) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
 	if len(q.Collections) > 0 && !slices.Contains(q.Collections, m.collection()) {
-		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s: its collection %s is none of those that are asked: %w", m.Name(), m.collection(), assay.ErrNotFound)
+		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s: its collection %s is not among the requested ones: %w", m.Name(), m.collection(), assay.ErrNotFound)
 	}
 	asked := bedrock.Question{Text: q.Text, Filter: q.Filter, Limit: m.config.Passages}
 	said, spent, err := resilient.Do(ctx, m.guard, resilient.Read{Name: m.Name(), Once: true}, func(ctx context.Context) (bedrock.Answer, error) {
@@ -167,14 +167,14 @@ func (m managedService) Ask(ctx context.Context, access assay.Access, q strategy
 
 // managed reports the configured service. It is not tried, because every question is paid for.
 func (x *examination) managed() Check {
-	c := Check{Name: "managed", OK: true, Detail: "no service answers by itself (strategy managed)"}
+	c := Check{Name: "managed", OK: true, Detail: "no managed service is configured (strategy managed)"}
 	m, err := x.s.Managed()
 	switch {
 	case err != nil:
 		c.OK, c.Err, c.Detail = false, err, err.Error()
 	case m != nil:
 		c.Model = m.Name()
-		c.Detail = fmt.Sprintf("answers by itself where --strategy managed asks for it; not tried, since each question is paid for (managed in %s:%d)", x.s.c.Path, x.s.c.Managed.Line)
+		c.Detail = fmt.Sprintf("used by --strategy managed; not tried, because each question costs money (managed in %s:%d)", x.s.c.Path, x.s.c.Managed.Line)
 	}
 	return c
 }

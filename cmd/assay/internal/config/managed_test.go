@@ -102,16 +102,16 @@ func TestManagedAnswer(t *testing.T) {
 func TestManagedErrors(t *testing.T) {
 	model := "  model: arn:aws:bedrock:eu-west-1::foundation-model/a.b\n"
 	for file, want := range map[string]string{
-		"managed: {}\n": "want a knowledge_base or an agent",
-		"managed:\n  knowledge_base: K\n  agent: {id: A, alias: B}\n":               "want a knowledge_base or an agent",
-		"managed:\n  provider: openai\n  knowledge_base: K\n" + model:               "no provider of type bedrock",
-		"managed:\n  provider: nobody\n  knowledge_base: K\n" + model:               "no provider of type bedrock",
+		"managed: {}\n": "want either a knowledge_base or an agent",
+		"managed:\n  knowledge_base: K\n  agent: {id: A, alias: B}\n":               "want either a knowledge_base or an agent",
+		"managed:\n  provider: openai\n  knowledge_base: K\n" + model:               "not a provider of type bedrock",
+		"managed:\n  provider: nobody\n  knowledge_base: K\n" + model:               "not a provider of type bedrock",
 		"managed:\n  knowledge_base: K\n  open_to: ['*']\n":                         "needs the ARN of the model",
-		"managed:\n  knowledge_base: K\n" + model:                                   "nobody may",
+		"managed:\n  knowledge_base: K\n" + model:                                   "does not say which users",
 		"managed:\n  agent: {id: A}\n":                                              "needs an id and an alias",
-		"managed:\n  agent: {id: A, alias: B}\n  users_key: users\n":                "kept from single users",
-		"managed:\n  agent: {id: A, alias: B}\n":                                    "nobody may",
-		"managed:\n  knowledge_base: K\n  open_to: ['*']\n  passages: -1\n" + model: "cannot be negative",
+		"managed:\n  agent: {id: A, alias: B}\n  users_key: users\n":                "cannot be limited per document",
+		"managed:\n  agent: {id: A, alias: B}\n":                                    "does not say which users",
+		"managed:\n  knowledge_base: K\n  open_to: ['*']\n  passages: -1\n" + model: "must not be negative",
 	} {
 		if _, err := load(t, file, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", file, err, want)

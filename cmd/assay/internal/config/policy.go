@@ -42,11 +42,11 @@ func (c *Config) policyProvider() (string, error) {
 	}
 	switch names := slices.Sorted(maps.Keys(used)); len(names) {
 	case 0:
-		return "", &Error{Where: c.where(), Detail: "nothing of Bedrock is configured", Hint: "as in ASSAY_MODEL=bedrock assay doctor --iam-policy"}
+		return "", &Error{Where: c.where(), Detail: "no Bedrock resources are configured", Hint: "for example: ASSAY_MODEL=bedrock assay doctor --iam-policy"}
 	case 1:
 		return names[0], nil
 	default:
-		return "", &Error{Where: c.where(), Detail: "several providers are of type bedrock: " + strings.Join(names, ", "), Hint: "write a file for each, and name it with --config"}
+		return "", &Error{Where: c.where(), Detail: "there are several providers of type bedrock: " + strings.Join(names, ", "), Hint: "use a separate --config file for each"}
 	}
 }
 

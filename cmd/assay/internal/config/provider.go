@@ -126,7 +126,7 @@ var apis = map[string][]string{OpenAI: {"chat", "responses"}, Jina: {string(jina
 func (c *Config) provider(name string, in fileProvider) error {
 	at := func(key string) []string { return []string{"providers", name, key} }
 	if !providerName.MatchString(name) || name == Local {
-		return c.file.wrong([]string{"providers", name}, "use small letters, digits, - and _", "no name for a provider")
+		return c.file.wrong([]string{"providers", name}, "use lower-case letters, digits, - and _", "invalid provider name")
 	}
 	p := c.Providers[name]
 	if p == nil {
@@ -138,10 +138,10 @@ func (c *Config) provider(name string, in fileProvider) error {
 		p.Type = in.Type
 	}
 	if p.Type == "" {
-		return c.file.wrong([]string{"providers", name}, "add type: "+strings.Join(types, ", or "), "it has no type")
+		return c.file.wrong([]string{"providers", name}, "add type: "+strings.Join(types, ", or "), "the type is missing")
 	}
 	if !slices.Contains(types, p.Type) {
-		return c.file.wrong(at("type"), "the types are "+strings.Join(types, ", "), "there is no type %s", shown(p.Type))
+		return c.file.wrong(at("type"), "the types are "+strings.Join(types, ", "), "unknown type %s", shown(p.Type))
 	}
 	if in.BaseURL != "" {
 		// The key of the vendor's own endpoint is sent to another one only if the file configures
@@ -156,7 +156,7 @@ func (c *Config) provider(name string, in fileProvider) error {
 	}
 	p.API, p.Effort = in.API, in.Effort
 	if p.API != "" && !slices.Contains(apis[p.Type], p.API) {
-		return c.file.wrong(at("api"), "type openai has chat and responses, type jina has tei and voyage besides its own", "%s is no format of the type %s", shown(p.API), p.Type)
+		return c.file.wrong(at("api"), "type openai supports chat and responses; type jina supports tei and voyage besides its own", "%s is not a format of type %s", shown(p.API), p.Type)
 	}
 	if in.Stream != nil {
 		p.Stream = *in.Stream
@@ -171,7 +171,7 @@ func (c *Config) provider(name string, in fileProvider) error {
 	p.Limits = Limits(in.Limits)
 	for key, n := range map[string]int{"concurrency": p.Limits.Concurrency, "requests_per_minute": p.Limits.RequestsPerMinute, "tokens_per_minute": p.Limits.TokensPerMinute} {
 		if n < 0 {
-			return c.file.wrong(append(at("limits"), key), "", "a limit cannot be negative; 0 is none")
+			return c.file.wrong(append(at("limits"), key), "", "a limit must not be negative; 0 means no limit")
 		}
 	}
 	return c.clouds(p, in)
@@ -182,7 +182,7 @@ func (c *Config) clouds(p *Provider, in fileProvider) error {
 	path := []string{"providers", p.Name}
 	if in.Azure != nil {
 		if p.Type != OpenAI || in.BaseURL == "" {
-			return c.file.wrong(append(path, "azure"), "type: openai and base_url: https://RESOURCE.openai.azure.com", "an Azure resource is a provider of type openai with its own base_url")
+			return c.file.wrong(append(path, "azure"), "set type: openai and base_url: https://RESOURCE.openai.azure.com", "an Azure resource needs type openai and a base_url")
 		}
 		p.Azure = &Azure{APIVersion: in.Azure.APIVersion}
 	}
@@ -190,7 +190,7 @@ func (c *Config) clouds(p *Provider, in fileProvider) error {
 		return nil
 	}
 	if p.Type != Bedrock {
-		return c.file.wrong(append(path, "aws"), "", "only a provider of type bedrock is AWS's")
+		return c.file.wrong(append(path, "aws"), "", "only providers of type bedrock have AWS settings")
 	}
 	p.AWS = AWS{
 		Region: in.AWS.Region, Profile: in.AWS.Profile, AccountID: in.AWS.AccountID,
@@ -201,7 +201,7 @@ func (c *Config) clouds(p *Provider, in fileProvider) error {
 			return c.file.wrong(append(path, "aws", "guardrail"), "as in guardrail: {id: gr-1abc, version: DRAFT}", "needs an id and a version")
 		}
 		if !(g.Threshold >= 0 && g.Threshold <= 1) {
-			return c.file.wrong(append(path, "aws", "guardrail", "threshold"), "", "a threshold is from 0 to 1")
+			return c.file.wrong(append(path, "aws", "guardrail", "threshold"), "", "a threshold must be between 0 and 1")
 		}
 		p.AWS.GuardrailID, p.AWS.GuardrailVersion, p.AWS.Threshold = g.ID, g.Version, g.Threshold
 	}
@@ -225,28 +225,28 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 		}
 	}
 	if given > 1 {
-		return c.file.wrong(path, "keep one of key_env, key_file and key", "several say where its key is")
+		return c.file.wrong(path, "keep one of key_env, key_file and key", "the key is given more than once")
 	}
 	switch {
 	case in.KeyEnv != "":
 		if likeKey(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
-			return c.file.wrong(append(path, "key_env"), "write the name, as in key_env: OPENAI_API_KEY", "wants the name of a variable, not a key")
+			return c.file.wrong(append(path, "key_env"), "write the name, as in key_env: OPENAI_API_KEY", "want the name of an environment variable, not a key")
 		}
 		p.Key = newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv)
 	case in.KeyFile != "":
 		name := c.beside(in.KeyFile)
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return c.file.wrong(append(path, "key_file"), "", "%s cannot be read: %s", shown(name), reason(err))
+			return c.file.wrong(append(path, "key_file"), "", "cannot read %s: %s", shown(name), reason(err))
 		}
 		if p.Key = newKey(strings.TrimSpace(string(data)), "key_file "+name); p.Key.Empty() || strings.ContainsAny(p.Key.Reveal(), "\r\n") {
 			c.Secrets.add(p.Key.Secret)
-			return c.file.wrong(append(path, "key_file"), "put the key there, and nothing else", "%s does not hold one line", shown(name))
+			return c.file.wrong(append(path, "key_file"), "the file must contain only the key", "%s does not contain exactly one line", shown(name))
 		}
 	case in.Key != "":
 		p.Key = newKey(in.Key, fmt.Sprintf("key in %s:%d", c.Path, c.file.line(append(path, "key")...)))
 		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s holds a key and others may read it; run: chmod 600 %s", c.Path, c.Path))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s contains a key and is readable by other users; run: chmod 600 %s", c.Path, c.Path))
 		}
 	}
 	return nil
@@ -277,13 +277,13 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 		variable := in.HeadersEnv[name]
 		value := strings.TrimSpace(c.getenv(variable))
 		if value == "" && p.unset == nil { // reported when the provider is used
-			p.unset = c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
+			p.unset = c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or remove the header", "the variable %s is not set", shown(variable))
 		}
 		p.Headers[name] = newKey(value, variable)
 	}
 	for name, value := range p.Headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value.Reveal(), "\r\n\x00") {
-			return c.file.wrong([]string{"providers", p.Name, "headers"}, "", "one of them is no HTTP header")
+			return c.file.wrong([]string{"providers", p.Name, "headers"}, "", "one of them is not a valid HTTP header")
 		}
 	}
 	return nil
@@ -310,17 +310,17 @@ func (c *Config) checkURL(p *Provider) error {
 	u, err := url.Parse(p.BaseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return wrong("it is no http or https URL", "as in https://api.openai.com/v1")
+		return wrong("it is not an http or https URL", "as in https://api.openai.com/v1")
 	case u.User != nil:
 		password, _ := u.User.Password()
 		c.Secrets.add(secret.New(password), secret.New(u.User.Username()))
-		return wrong("it holds a user or a password", "send them with headers_env: {Authorization: VARIABLE}")
+		return wrong("it contains a user name or a password", "send them with headers_env: {Authorization: VARIABLE}")
 	case u.RawQuery != "" || u.Fragment != "":
-		return wrong("it holds a query or a fragment", "keep the part before the ? or #")
+		return wrong("it contains a query or a fragment", "keep the part before the ? or #")
 	}
 	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
 	if u.Scheme == "http" && !p.Key.Empty() && !isLoopback(u.Hostname()) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is asked over plain HTTP at %s: everybody on the way can read its key, the questions and the documents", p.Name, u.Host))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is called over plain HTTP at %s: anyone on the network can read the key, the questions and the documents", p.Name, u.Host))
 	}
 	return nil
 }
@@ -342,11 +342,11 @@ func (c *Config) models() error {
 		in, path := c.file.Models[name], []string{"models", name}
 		provider, model, ok := strings.Cut(name, "/")
 		if !ok || model == "" || c.Providers[provider] == nil {
-			return c.file.wrong(path, "as in openai/gpt-6-luna", "no PROVIDER/MODEL")
+			return c.file.wrong(path, "as in openai/gpt-6-luna", "want PROVIDER/MODEL")
 		}
 		f := modelFacts{Facts: facts[model], Dimensions: in.Dimensions, MaxTokens: in.MaxTokens, QueryPrefix: in.QueryPrefix, PassagePrefix: in.PassagePrefix}
 		if in.Window < 0 || in.MaxOutput < 0 || in.Dimensions < 0 || in.MaxTokens < 0 {
-			return c.file.wrong(path, "", "a size cannot be negative")
+			return c.file.wrong(path, "", "a size must not be negative")
 		}
 		if in.Window > 0 {
 			f.Window = in.Window
@@ -355,10 +355,10 @@ func (c *Config) models() error {
 			f.MaxOutput = in.MaxOutput
 		}
 		if (in.InputPrice == nil) != (in.OutputPrice == nil) {
-			return c.file.wrong(path, "give both; 0 where nothing is paid", "one of input_price and output_price is missing")
+			return c.file.wrong(path, "set both; 0 if it is free", "one of input_price and output_price is missing")
 		}
 		if in.CachedPrice != nil && (in.InputPrice == nil || !(0 <= *in.CachedPrice && *in.CachedPrice <= *in.InputPrice)) {
-			return c.file.wrong(path, "as in input_price: 0.25, cached_price: 0.025", "cached_price is that of input read from the provider's cache: from 0 to input_price, which it needs")
+			return c.file.wrong(path, "as in input_price: 0.25, cached_price: 0.025", "cached_price, for input read from the provider's cache, must be between 0 and input_price")
 		}
 		if in.InputPrice != nil {
 			f.Priced = true
@@ -370,7 +370,7 @@ func (c *Config) models() error {
 				into  *int64
 			}{{*in.InputPrice, &f.Input}, {*in.OutputPrice, &f.Output}} {
 				if !(x.price >= 0 && x.price <= 1e6) {
-					return c.file.wrong(path, "as in input_price: 0.25", "a price is in the currency for a million tokens, from 0 to 1000000")
+					return c.file.wrong(path, "as in input_price: 0.25", "a price, in your currency per million tokens, must be between 0 and 1000000")
 				}
 				*x.into = int64(math.Ceil(x.price * 1e6))
 			}

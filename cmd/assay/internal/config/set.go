@@ -48,7 +48,7 @@ func (s *Set) endpoint(name string) (*endpoint, error) {
 	}
 	p := s.c.Providers[name]
 	if p == nil {
-		return nil, &Error{Where: s.c.where(), Detail: "there is no provider " + shown(name), Hint: "the providers are " + strings.Join(slices.Sorted(maps.Keys(s.c.Providers)), ", ")}
+		return nil, &Error{Where: s.c.where(), Detail: "unknown provider " + shown(name), Hint: "the providers are " + strings.Join(slices.Sorted(maps.Keys(s.c.Providers)), ", ")}
 	}
 	if err := s.c.checkKey(p); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (s *Set) Reranker() (llm.Reranker, error) {
 		return nil, err
 	}
 	if e.rerank == nil {
-		return nil, &Error{Where: s.c.where(), Line: choice.Line, Detail: "rerank: " + choice.Provider + " has no rerankers", Hint: "a provider of type cohere, jina or bedrock has"}
+		return nil, &Error{Where: s.c.where(), Line: choice.Line, Detail: "rerank: " + choice.Provider + " does not offer rerankers", Hint: "use a provider of type cohere, jina or bedrock"}
 	}
 	r := e.rerank(choice.Model, s.c.factsOf(choice.Provider, choice.Model))
 	return scrubReranker(e.guard.Reranker(r), &s.c.Secrets), nil
@@ -215,7 +215,7 @@ func (c *Config) domain() (*prompted.Domain, error) {
 	}
 	text, err := os.ReadFile(c.Domain)
 	if err != nil {
-		return nil, c.file.wrong([]string{"domain"}, "", "%s cannot be read: %s", shown(c.Domain), reason(err))
+		return nil, c.file.wrong([]string{"domain"}, "", "cannot read %s: %s", shown(c.Domain), reason(err))
 	}
 	return prompted.ParseDomain(c.Domain, text)
 }

@@ -228,11 +228,11 @@ func TestOpenErrors(t *testing.T) {
 		{"no key of a role", "large: openai\nroles: {judge: gemini/gemini-3.8-flash}", env{"OPENAI_API_KEY": "k"}, "gemini has no key", "GEMINI_API_KEY"},
 		{"a variable that is not set", "large: openai\nproviders: {openai: {key_env: MINE}}", nil, "config.yaml:2: providers.openai.key_env: the variable \"MINE\" is not set", "set it"},
 		{"a variable that is not set, for a server of one's own", "providers: {lab: {type: openai, base_url: 'http://localhost:1/v1', key_env: MINE}}\nlarge: lab/x", nil, "config.yaml:1: providers.lab.key_env", "set it"},
-		{"a header's variable", "large: openai/x\nproviders:\n  openai:\n    headers_env: {X-A: NOT_SET}\n", env{"OPENAI_API_KEY": "k"}, "\"NOT_SET\" is not set", "leave the header out"},
-		{"a key of two lines", "large: openai", env{"OPENAI_API_KEY": "a\nb"}, "OPENAI_API_KEY: the key holds a line break", "one line"},
-		{"no rerankers", "rerank: openai/x", env{"OPENAI_API_KEY": "k"}, "rerank: openai has no rerankers", "cohere"},
+		{"a header's variable", "large: openai/x\nproviders:\n  openai:\n    headers_env: {X-A: NOT_SET}\n", env{"OPENAI_API_KEY": "k"}, "\"NOT_SET\" is not set", "remove the header"},
+		{"a key of two lines", "large: openai", env{"OPENAI_API_KEY": "a\nb"}, "OPENAI_API_KEY: the key contains a line break", "one line"},
+		{"no rerankers", "rerank: openai/x", env{"OPENAI_API_KEY": "k"}, "rerank: openai does not offer rerankers", "cohere"},
 		{"no chat", "large: cohere/command", env{"COHERE_API_KEY": "k"}, "cohere serves no language models", "another"},
-		{"no domain file", "domain: nowhere.md", nil, "cannot be read: no such file", ""},
+		{"no domain file", "domain: nowhere.md", nil, "nowhere.md\": no such file", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -292,7 +292,7 @@ models:
 			t.Errorf("the encoder %s is not taken for a service", name)
 		}
 	}
-	if _, err := set.Encoder(t.Context(), "ollama/nomic-embed-text@00000000"); err == nil || !strings.Contains(err.Error(), "other words before the texts") {
+	if _, err := set.Encoder(t.Context(), "ollama/nomic-embed-text@00000000"); err == nil || !strings.Contains(err.Error(), "other prefixes") {
 		t.Errorf("with other prefixes: %v", err)
 	}
 	if _, err := set.Encoder(t.Context(), "nobody/x"); !errors.Is(err, assay.ErrInvalid) {
@@ -324,11 +324,11 @@ func TestAdvice(t *testing.T) {
 		status       int
 		detail, hint string
 	}{
-		{401, "refuses the key from OPENAI_API_KEY: so it is", "still valid"},
-		{404, `has no model "gpt-6-lunar"`, "it has gpt-6-luna"},
-		{429, "too many calls or tokens", "limits under providers.openai"},
-		{500, "the provider is in trouble", "try again later"},
-		{200, "does not answer in the format of openai", "base_url"},
+		{401, "rejects the key from OPENAI_API_KEY: so it is", "valid and of this provider"},
+		{404, `has no model "gpt-6-lunar"`, "available: gpt-6-luna"},
+		{429, "rate limit exceeded", "limits under providers.openai"},
+		{500, "the provider failed", "try again later"},
+		{200, "does not reply in the format of openai", "base_url"},
 	}
 	for _, test := range tests {
 		status = test.status

@@ -58,14 +58,14 @@ func (c *Config) strategies() error {
 		if near := Similar(s.Default, strategy.Names()); len(near) > 0 {
 			hint = "did you mean " + near[0] + "? " + hint
 		}
-		return c.file.wrong([]string{strategiesKey, "default"}, hint, "there is no such strategy")
+		return c.file.wrong([]string{strategiesKey, "default"}, hint, "unknown strategy")
 	}
 	if name := s.Auto.Escalate; name != "" && !slices.Contains(strategy.Escalations(), name) {
-		hint := "it can go on with " + strings.Join(strategy.Escalations(), ", ")
+		hint := "auto can escalate to " + strings.Join(strategy.Escalations(), ", ")
 		if near := Similar(name, strategy.Escalations()); len(near) > 0 {
 			hint = "did you mean " + near[0] + "? " + hint
 		}
-		return c.file.wrong([]string{strategiesKey, "auto", "escalate"}, hint, "auto cannot go on with %q", name)
+		return c.file.wrong([]string{strategiesKey, "auto", "escalate"}, hint, "auto cannot escalate to %q", name)
 	}
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
@@ -75,7 +75,7 @@ func (c *Config) strategies() error {
 	}
 	correct, incorrect := cmp.Or(s.CRAG.Correct, strategy.Defaults().CRAG.Correct), cmp.Or(s.CRAG.Incorrect, strategy.Defaults().CRAG.Incorrect)
 	if incorrect >= correct {
-		return c.file.wrong([]string{strategiesKey, "crag"}, "", "incorrect is %v and has to be less than correct, which is %v", incorrect, correct)
+		return c.file.wrong([]string{strategiesKey, "crag"}, "", "incorrect (%v) must be less than correct (%v)", incorrect, correct)
 	}
 	if err := c.file.inRange(reflect.ValueOf(c.file.Retrieval), retrievalKey); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (f *file) inRange(v reflect.Value, path ...string) error {
 				return f.wrong(at, "", "%v is not greater than 0 and at most %v", n.Float(), to)
 			}
 		case n.CanInt() && written.Type() == ast.FloatType: // decoding would truncate it
-			return f.wrong(at, "", "here stands a number, want a whole number")
+			return f.wrong(at, "", "got a fraction, want a whole number")
 		case n.CanInt():
 			from, to := cmp.Or(least[name], 1), cmp.Or(most[name], mostOfAll)
 			if n.Int() < int64(from) || n.Int() > int64(to) {

@@ -88,9 +88,9 @@ func (c *Config) web() error {
 	at := func(key string) []string { return []string{"web", key} }
 	if !slices.Contains(webProviders, in.Provider) {
 		if in.Provider == "" {
-			return c.file.wrong([]string{"web"}, "as in provider: searxng", "says not who searches: want one of %s", strings.Join(webProviders, ", "))
+			return c.file.wrong([]string{"web"}, "as in provider: searxng", "the provider is missing; want one of %s", strings.Join(webProviders, ", "))
 		}
-		return c.file.wrong(at("provider"), "want one of "+strings.Join(webProviders, ", "), "%s searches no web", shown(in.Provider))
+		return c.file.wrong(at("provider"), "want one of "+strings.Join(webProviders, ", "), "%s is not a web search provider", shown(in.Provider))
 	}
 	w := &Web{Provider: in.Provider, BaseURL: in.BaseURL, Why: fmt.Sprintf("web in %s:%d", c.Path, c.file.line("web"))}
 	var err error
@@ -103,13 +103,13 @@ func (c *Config) web() error {
 	w.Priced = w.Provider == webSearXNG || in.Price != nil // the user's own server costs nothing
 	if in.Price != nil {
 		if !(*in.Price >= 0 && *in.Price <= 1000) {
-			return c.file.wrong(at("price"), "as in price: 0.005", "a price is in the currency for one search, from 0 to 1000")
+			return c.file.wrong(at("price"), "as in price: 0.005", "a price, in your currency per search, must be between 0 and 1000")
 		}
 		w.Price = int64(math.Ceil(*in.Price * 1e6))
 	}
 	if w.Provider == webSearXNG && w.BaseURL == "" {
 		if w.BaseURL = strings.TrimSpace(c.getenv(webEnv[webSearXNG])); w.BaseURL == "" {
-			return c.file.wrong([]string{"web"}, "as in base_url: http://127.0.0.1:8080", "says not where the SearXNG server is")
+			return c.file.wrong([]string{"web"}, "as in base_url: http://127.0.0.1:8080", "the base_url of the SearXNG server is missing")
 		}
 	}
 	c.Secrets.add(w.Key.Secret)
@@ -127,24 +127,24 @@ func (c *Config) webKey(in fileWeb) (Key, error) {
 		}
 	}
 	if given > 1 {
-		return Key{}, c.file.wrong([]string{"web"}, "keep one of key_env, key_file and key", "several say where its key is")
+		return Key{}, c.file.wrong([]string{"web"}, "keep one of key_env, key_file and key", "the key is given more than once")
 	}
 	switch {
 	case in.KeyEnv != "":
 		if likeKey(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
-			return Key{}, c.file.wrong([]string{"web", "key_env"}, "write the name, as in key_env: BRAVE_API_KEY", "wants the name of a variable, not a key")
+			return Key{}, c.file.wrong([]string{"web", "key_env"}, "write the name, as in key_env: BRAVE_API_KEY", "want the name of an environment variable, not a key")
 		}
 		return newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv), nil
 	case in.KeyFile != "":
 		name := c.beside(in.KeyFile)
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return Key{}, c.file.wrong([]string{"web", "key_file"}, "", "%s cannot be read: %s", shown(name), reason(err))
+			return Key{}, c.file.wrong([]string{"web", "key_file"}, "", "cannot read %s: %s", shown(name), reason(err))
 		}
 		key := newKey(strings.TrimSpace(string(data)), "key_file "+name)
 		if key.Empty() || strings.ContainsAny(key.Reveal(), "\r\n") {
 			c.Secrets.add(key.Secret)
-			return Key{}, c.file.wrong([]string{"web", "key_file"}, "put the key there, and nothing else", "%s does not hold one line", shown(name))
+			return Key{}, c.file.wrong([]string{"web", "key_file"}, "the file must contain only the key", "%s does not contain exactly one line", shown(name))
 		}
 		return key, nil
 	case in.Key != "":
@@ -170,17 +170,17 @@ func (c *Config) checkWeb(variable string) error {
 	u, err := url.Parse(w.BaseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return wrong("it is no http or https URL", "as in http://127.0.0.1:8080")
+		return wrong("it is not an http or https URL", "as in http://127.0.0.1:8080")
 	case u.User != nil:
 		password, _ := u.User.Password()
 		c.Secrets.add(secret.New(password), secret.New(u.User.Username()))
-		return wrong("it holds a user or a password", "name a key with key_env or key_file under web")
+		return wrong("it contains a user name or a password", "set a key with key_env or key_file under web")
 	case u.RawQuery != "" || u.Fragment != "":
-		return wrong("it holds a query or a fragment", "keep the part before the ? or #")
+		return wrong("it contains a query or a fragment", "keep the part before the ? or #")
 	}
 	w.BaseURL = strings.TrimRight(w.BaseURL, "/")
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is asked over plain HTTP at %s: everybody on the way can read the questions", w.Provider, u.Host))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is called over plain HTTP at %s: anyone on the network can read the questions", w.Provider, u.Host))
 	}
 	return nil
 }
@@ -257,12 +257,12 @@ func (x *examination) web() Check {
 	w := x.s.c.Web
 	c := Check{Name: "web", OK: true}
 	if w == nil {
-		c.Detail = "nobody searches the web: no question goes there"
+		c.Detail = "no web search is configured; questions never go to the web"
 		return c
 	}
 	c.Model = w.Provider
 	if x.offline {
-		c.Detail = fmt.Sprintf("not tried (%s); asked for questions with --web alone", w.Why)
+		c.Detail = fmt.Sprintf("not tried (%s); used only for questions with --web", w.Why)
 		return c
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
@@ -277,14 +277,14 @@ func (x *examination) web() Check {
 		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
 			c.Hint = map[llm.ErrorKind]string{
-				llm.Unreachable: "is its server running? look at the network, and at base_url under web",
-				llm.BadKey:      "look whether the key is complete, of this service, and still valid",
-				llm.NoQuota:     "look at the service's billing page",
-				llm.RateLimited: "wait a little",
+				llm.Unreachable: "check that its server is running, the network, and base_url under web",
+				llm.BadKey:      "check that the key is complete, valid and of this service",
+				llm.NoQuota:     "check the service's billing page",
+				llm.RateLimited: "wait and try again",
 			}[failed.Kind]
 		}
 		return c
 	}
-	c.Detail = fmt.Sprintf("searches the web, and found %d of 1 (%s); asked for questions with --web alone", len(found), w.Why)
+	c.Detail = fmt.Sprintf("a test search returned %d of 1 results (%s); used only for questions with --web", len(found), w.Why)
 	return c
 }

@@ -47,11 +47,11 @@ func TestWebChoice(t *testing.T) {
 
 func TestWebErrors(t *testing.T) {
 	for file, want := range map[string]string{
-		"web: {}\n": "says not who searches", "web:\n  provider: altavista\n": "searches no web", "web:\n  provider: searxng\n": "says not where",
-		"web:\n  provider: searxng\n  base_url: ftp://h\n": "no http or https URL", "web:\n  provider: searxng\n  base_url: http://u:hunter2hunter2@h\n": "a user or a password",
-		"web:\n  provider: searxng\n  base_url: http://h/?q=x\n": "a query or a fragment", "web:\n  provider: brave\n  key_env: A\n  key_file: b\n": "several say",
-		"web:\n  provider: brave\n  key_env: BSA-hunter2hunter2hunter2\n": "name of a variable", "web:\n  provider: brave\n  key_file: nowhere\n": "cannot be read",
-		"web:\n  provider: brave\n  timeout: 5\n": "want a duration", "web:\n  provider: brave\n  price: -1\n": "from 0 to 1000",
+		"web: {}\n": "the provider is missing", "web:\n  provider: altavista\n": "is not a web search provider", "web:\n  provider: searxng\n": "the SearXNG server is missing",
+		"web:\n  provider: searxng\n  base_url: ftp://h\n": "not an http or https URL", "web:\n  provider: searxng\n  base_url: http://u:hunter2hunter2@h\n": "a user name or a password",
+		"web:\n  provider: searxng\n  base_url: http://h/?q=x\n": "a query or a fragment", "web:\n  provider: brave\n  key_env: A\n  key_file: b\n": "given more than once",
+		"web:\n  provider: brave\n  key_env: BSA-hunter2hunter2hunter2\n": "name of an environment variable", "web:\n  provider: brave\n  key_file: nowhere\n": "cannot read",
+		"web:\n  provider: brave\n  timeout: 5\n": "want a duration", "web:\n  provider: brave\n  price: -1\n": "between 0 and 1000",
 	} {
 		_, err := load(t, file, nil)
 		e, ok := errors.AsType[*Error](err)

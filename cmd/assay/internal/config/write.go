@@ -45,7 +45,7 @@ func Place(s Sources) (string, error) {
 	}
 	dir, err := find()
 	if err != nil {
-		return "", &Error{Where: "configuration", Detail: "there is no folder for it: " + err.Error(), Hint: "name a file with --config"}
+		return "", &Error{Where: "configuration", Detail: "cannot find the user's configuration folder: " + err.Error(), Hint: "name a file with --config"}
 	}
 	return filepath.Join(dir, "assay", "config.yaml"), nil
 }
@@ -66,7 +66,7 @@ func Write(path string, settings []Setting) (backup string, err error) {
 			return "", err
 		}
 	case err != nil:
-		return "", &Error{Where: path, Detail: "cannot be read: " + reason(err)}
+		return "", &Error{Where: path, Detail: "cannot read it: " + reason(err)}
 	default:
 		info, err := os.Stat(path)
 		if err != nil {
@@ -142,7 +142,7 @@ func edit(data []byte, settings []Setting) ([]byte, error) {
 		return nil, err
 	}
 	if !reflect.DeepEqual(got, want) {
-		return nil, errors.New("it is written in a way that is not edited by a program")
+		return nil, errors.New("its layout is too unusual to edit automatically")
 	}
 	return out, nil
 }
@@ -154,7 +154,7 @@ func plain(data []byte) (map[string]any, error) {
 	}
 	all := map[string]any{}
 	if err := yaml.Unmarshal(data, &all); err != nil {
-		return nil, errors.New("is no YAML that can be read")
+		return nil, errors.New("it is not valid YAML")
 	}
 	return numbers(all).(map[string]any), nil
 }
@@ -205,7 +205,7 @@ func put(all map[string]any, path []string, value any) {
 func set(data []byte, path []string, value string) ([]byte, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, errors.New("is no YAML that can be read")
+		return nil, errors.New("it is not valid YAML")
 	}
 	var node ast.Node
 	for _, d := range tree.Docs {
@@ -225,12 +225,12 @@ func set(data []byte, path []string, value string) ([]byte, error) {
 		case v == nil || v.Type() == ast.NullType:
 			return text.insert(nil, found, path[i+1:], value)
 		case v.Type() != ast.MappingType && v.Type() != ast.MappingValueType:
-			return nil, errors.New("a value stands where keys are expected")
+			return nil, errors.New("got a value where keys are expected")
 		default:
 			node = v
 		}
 	}
-	return nil, errors.New("no key is named")
+	return nil, errors.New("the key is empty")
 }
 
 // lines is a file's text during editing.
@@ -254,7 +254,7 @@ func newLines(data []byte) lines {
 func (l lines) bytes() []byte { return []byte(strings.Join(l.all, l.end) + l.end) }
 
 // errOtherwise reports text whose layout cannot be edited.
-var errOtherwise = errors.New("it is written in a way that is not edited by a program")
+var errOtherwise = errors.New("its layout is too unusual to edit automatically")
 
 // replace replaces the value of a key.
 func (l lines) replace(at *ast.MappingValueNode, value string) ([]byte, error) {
