@@ -30,6 +30,7 @@ type strategiesFlags struct {
 	questions  int
 	markdown   bool
 	asAsked    bool
+	words      bool
 	savings    bool
 
 	record, recorded string
@@ -69,6 +70,7 @@ were not recorded. A recording quotes the passages and is as confidential as the
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "strategies to measure, by `name` (default: all but managed)")
 	flags.IntVar(&f.questions, "questions", 0, "ask only the first `n` questions of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print Markdown tables")
+	flags.BoolVar(&f.words, "words", false, "let local roles judge by words, without the reader; much faster")
 	flags.BoolVar(&f.asAsked, "as-asked", false, "give the generator what the strategy accepts, as ask does, not ten passages")
 	flags.StringVar(&f.record, "record", "", "call the configured models and store their replies in `FILE`")
 	flags.BoolVar(&f.scripted, "scripted", false, "with --record: call scripted models instead")
@@ -165,7 +167,7 @@ func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags
 		}
 		defer func() { err = errors.Join(err, o.Close()) }()
 		for _, opts := range runs {
-			opts.Strategies, opts.Questions, opts.AsAsked, opts.Naive = f.strategies, f.questions, f.asAsked, true
+			opts.Strategies, opts.Questions, opts.AsAsked, opts.ByWords, opts.Naive = f.strategies, f.questions, f.asAsked, f.words, true
 			more, err := strategies.Measure(ctx, o, opts)
 			if rows = append(rows, more...); err != nil {
 				return err

@@ -50,13 +50,13 @@ type Opened struct {
 	Content  retrieve.Content
 	Stored   strategy.Content // the passages, for the documents behind citations
 	Embedder llm.Embedder     // that of Parts, with the cache; nil: none
+	Reader   llm.Reader       // that of Parts; nil: none
 
 	Encoded time.Duration // duration of embedding
 	Indexed time.Duration
 
 	relevance *retrieve.RelevanceModel
 	ranker    retrieve.Ranker
-	reader    llm.Reader
 	progress  func(eval.Progress)
 	dir       string // of the index
 	cache     *vectorCache
@@ -65,7 +65,7 @@ type Opened struct {
 // Open embeds and indexes the passages of a set. The index is in a temporary folder, which Close
 // removes, and the vectors are in memory.
 func Open(ctx context.Context, set testset.Set, parts Parts) (_ *Opened, err error) {
-	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker, reader: parts.Reader}
+	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker, Reader: parts.Reader}
 	if o.ranker == nil {
 		if o.ranker, err = rerank.New(rerank.Default()); err != nil {
 			return nil, err

@@ -95,7 +95,7 @@ func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
 		c.Ranker = o.ranker
 	}
 	if ranking.Read {
-		c.Reader = o.reader
+		c.Reader = o.Reader
 	}
 	r := retrieve.New(c)
 	if ranking.BM25 {

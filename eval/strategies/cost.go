@@ -100,7 +100,7 @@ func costOf(ctx context.Context, o *retrieval.Opened, name string, queries []tes
 			}
 			env := asked.Equip(strategy.Env{
 				Request: strategy.Request{Question: q.Text, Access: assay.Local().Access()},
-				Tools:   strategy.Tools{Retriever: retriever, Content: o.Stored},
+				Tools:   strategy.Tools{Retriever: retriever, Content: o.Stored, Roles: readingRoles(o, true)},
 			})
 			env.Limits.Alone, env.Limits.Wall = limits.Alone, time.Hour
 			_, err = strategy.Ask(gctx, session.Scope(), env, "static")

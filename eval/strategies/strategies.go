@@ -23,6 +23,7 @@ import (
 	"github.com/assay-rag/assay/eval/scripted"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/eval/testset"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -44,6 +45,10 @@ type Options struct {
 	// AsAsked gives the generator the same evidence as in a user's run, without the limit of Handed
 	// passages. All of it counts.
 	AsAsked bool
+
+	// ByWords lets the local roles judge by words alone, without the reader. It is many times faster
+	// than what ask does.
+	ByWords bool
 
 	// Wall limits the time for a question. 0 means an hour, so that the results do not depend on
 	// the speed of the machine.
@@ -213,6 +218,18 @@ func askEach(ctx context.Context, o *retrieval.Opened, retriever assay.Retriever
 	return outcomes, errors.Join(g.Wait(), ctx.Err())
 }
 
+// cachedReadings is the number of readings kept for a question.
+const cachedReadings = 256
+
+// readingRoles has the reader of the set for the local roles, if there is one. It reads each passage
+// of a question once.
+func readingRoles(o *retrieval.Opened, byWords bool) strategy.Roles {
+	if o.Reader == nil || byWords {
+		return strategy.Roles{}
+	}
+	return strategy.Roles{Reader: llm.CacheReadings(o.Reader, cachedReadings)}
+}
+
 // askOne asks one question with a strategy in a run of its own. It returns an error only if ctx has
 // ended or the journal is damaged.
 func askOne(ctx context.Context, o *retrieval.Opened, retriever assay.Retriever, name string, q testset.Query, opts Options) (Outcome, error) {
@@ -224,7 +241,7 @@ func askOne(ctx context.Context, o *retrieval.Opened, retriever assay.Retriever,
 	}
 	env := opts.Models.Equip(strategy.Env{
 		Request:  strategy.Request{Question: q.Text, Access: assay.Local().Access()},
-		Tools:    strategy.Tools{Retriever: retriever, Content: o.Stored},
+		Tools:    strategy.Tools{Retriever: retriever, Content: o.Stored, Roles: readingRoles(o, opts.ByWords)},
 		Settings: opts.Settings,
 	})
 	if env.Limits.Wall = opts.Wall; !opts.AsAsked {
