@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,51 @@ func TestRemovedRole(t *testing.T) {
 	_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
 	if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "Grader") {
 		t.Errorf("Answer: %v", err)
+	}
+}
+
+// TestOwnStrategyPanics checks that a panic in a caller's strategy reaches the caller, who can
+// recover, and leaves a run that can be resumed by the same process.
+func TestOwnStrategyPanics(t *testing.T) {
+	broken := true
+	own := []strategy.Spec{{Name: "own", Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
+		r, err := strategy.Static(c, s, env)
+		if broken {
+			panic("a mistake")
+		}
+		return r, err
+	}}}
+	e := openConfigured(t, Config{Dir: t.TempDir(), Strategies: own, Strategy: "own"})
+	ingestPaths(t, e, "testdata/handbook")
+	recovered := func(ask func() error) (value any) {
+		defer func() { value = recover() }()
+		t.Errorf("no panic but %v", ask())
+		return nil
+	}
+	for name, ask := range map[string]func() error{
+		"Answer": func() error {
+			_, err := e.Answer(t.Context(), assay.Local(), Request{ID: "Answer", Question: someQuestion})
+			return err
+		},
+		"Ask": func() error {
+			_, err := last(e.Ask(t.Context(), assay.Local(), Request{ID: "Ask", Question: someQuestion}))
+			return err
+		},
+		"Break": func() error {
+			for range e.Ask(t.Context(), assay.Local(), Request{ID: "Break", Question: someQuestion}) {
+				break
+			}
+			return nil
+		},
+	} {
+		broken = true
+		if value := recovered(ask); name != "Break" && !strings.Contains(fmt.Sprint(value), "a mistake") {
+			t.Errorf("%s: panic(%v)", name, value)
+		}
+		broken = false
+		if _, err := last(e.Resume(t.Context(), assay.Local(), name)); err != nil {
+			t.Errorf("%s: resume: %v", name, err)
+		}
 	}
 }
 
