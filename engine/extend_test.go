@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -163,6 +164,68 @@ func TestOwnStrategyPanics(t *testing.T) {
 		broken = false
 		if _, err := last(e.Resume(t.Context(), assay.Local(), name)); err != nil {
 			t.Errorf("%s: resume: %v", name, err)
+		}
+	}
+}
+
+// TestOwnStrategyResult checks that a result that was not verified fails its run, and that the
+// results of all other strategies can be returned.
+func TestOwnStrategyResult(t *testing.T) {
+	bad := map[string]func(*strategy.Result){
+		"nothing": func(r *strategy.Result) { *r = strategy.Result{} },
+		"an invented text": func(r *strategy.Result) {
+			*r = strategy.Result{Answer: assay.Answer{Status: assay.Answered, Text: "Anyone."}}
+		},
+		"a text of no hits": func(r *strategy.Result) { r.Claims, r.Citations, r.Text = nil, nil, "Anyone." },
+		"a status":          func(r *strategy.Result) { r.Status = assay.Incomplete },
+		"a shorter text":    func(r *strategy.Result) { r.Text = r.Text[:3] },
+		"a lost claim":      func(r *strategy.Result) { r.Claims = nil },
+		"no number":         func(r *strategy.Result) { r.Citations[0].Number = 0 },
+		"another claim":     func(r *strategy.Result) { r.Citations[0].Claim = 9 },
+		"an open claim":     func(r *strategy.Result) { r.Claims[0].Verdict = assay.Unsupported },
+		"a cached answer":   func(r *strategy.Result) { r.Cached = &assay.Cached{} },
+	}
+	var own []strategy.Spec
+	for name, change := range bad {
+		own = append(own, strategy.Spec{Name: name, Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
+			r, err := strategy.Static(c, s, env)
+			change(&r)
+			return r, err
+		}})
+	}
+	e := openConfigured(t, Config{Dir: t.TempDir(), Strategies: own})
+	ingestPaths(t, e, "testdata/handbook")
+	for name := range bad {
+		_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: name})
+		failed, ok := errors.AsType[*RunError](err)
+		if !ok || !errors.Is(err, assay.ErrInvalid) || failed.Resumable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOwnStrategyWraps checks that a strategy of the caller can return what any other returns.
+func TestOwnStrategyWraps(t *testing.T) {
+	e, _, _ := openEvery(t)
+	for _, s := range strategy.Specs() {
+		e.config.Strategies = append(e.config.Strategies, strategy.Spec{Name: "own " + s.Name, Func: s.Func})
+	}
+	for _, way := range everyWay {
+		everyModels(e, way)
+		for _, name := range strategy.Names() {
+			for _, budget := range []assay.Budget{{Wall: time.Minute}, {Wall: time.Nanosecond}, {Wall: time.Minute, Iterations: 1, Calls: 5}} {
+				req := everyRequest(name)
+				if name == "managed" {
+					continue // needs its name to have a service
+				}
+				req.Strategy, req.Budget = "own "+name, budget
+				a, err := e.Answer(t.Context(), assay.Local(), req)
+				if err != nil {
+					t.Errorf("%s, %s, %+v: %v", name, way, budget, err)
+					continue
+				}
+				replays(t, e, a.Run)
+			}
 		}
 	}
 }
