@@ -234,6 +234,9 @@ func TestForkChangesEarlierStep(t *testing.T) {
 			t.Errorf("the %s was called", name)
 		}
 	}
+	if runs, err := e.Runs(t.Context(), assay.Local(), 0); err != nil || len(runs) != 1 || runs[0].ID != parent.Run {
+		t.Errorf("the runs are %+v, %v, want the parent alone", runs, err)
+	}
 	a := forked(t, e, parent.Run, early.Step, func(r *Request) { r.Limits.Candidates = 3 })
 	if a.Status != assay.Answered {
 		t.Errorf("the fork from that step: %s", a.Status)
