@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/store"
@@ -94,12 +95,19 @@ func TestOwnStrategyIsResumed(t *testing.T) {
 	}
 }
 
+// A laxVerifier has a threshold that its name and type do not tell.
+type laxVerifier struct {
+	ground.Local
+	threshold float64
+}
+
 // TestExtendedIsNotCached checks that answers that depend on the caller's code are not given again.
 func TestExtendedIsNotCached(t *testing.T) {
 	for name, c := range map[string]Config{
 		"roles":     {Roles: func(r strategy.Roles) strategy.Roles { return r }},
 		"retriever": {Retriever: func(r assay.Retriever) assay.Retriever { return r }},
 		"strategy":  {Strategy: "own", Strategies: []strategy.Spec{{Name: "own", Func: strategy.Static}}},
+		"verifier":  {Models: Models{Verifier: laxVerifier{threshold: 0.1}}},
 	} {
 		c.Dir = t.TempDir()
 		e := openConfigured(t, c)
