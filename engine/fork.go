@@ -132,6 +132,9 @@ func (e *Engine) leftParent(ctx context.Context, err error, d *run.DivergenceErr
 
 // findStep returns the path of the step that a caller names by its path or its number.
 func findStep(records []assay.Record, name string) (string, error) {
+	if len(records) == 0 {
+		return "", fmt.Errorf("there is no step %q, and its journal is empty: %w", name, assay.ErrInvalid)
+	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n < 1 || n > len(records) {
 			return "", fmt.Errorf("there is no step %d; its journal has the steps 1 to %d: %w", n, len(records), assay.ErrInvalid)
@@ -141,11 +144,8 @@ func findStep(records []assay.Record, name string) (string, error) {
 	if slices.ContainsFunc(records, func(r assay.Record) bool { return r.Path == name }) {
 		return name, nil
 	}
-	near := nearSteps(records, name)
-	if len(near) == 0 {
-		return "", fmt.Errorf("there is no step %q, and its journal is empty: %w", name, assay.ErrInvalid)
-	}
-	return "", fmt.Errorf("there is no step %q; steps with similar paths are %s: %w", name, strings.Join(near, ", "), assay.ErrInvalid)
+	near := strings.Join(nearSteps(records, name), ", ")
+	return "", fmt.Errorf("there is no step %q; steps with similar paths are %s: %w", name, near, assay.ErrInvalid)
 }
 
 // nearSteps returns the paths that share most elements with name, at most five, in the order of the

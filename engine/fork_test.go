@@ -148,6 +148,14 @@ func TestForkFromLocal(t *testing.T) {
 	}
 }
 
+func TestFindStepOfNone(t *testing.T) {
+	for _, name := range []string{"1", "search"} {
+		if _, err := findStep(nil, name); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "its journal is empty") {
+			t.Errorf("step %s of an empty journal: %v", name, err)
+		}
+	}
+}
+
 func TestForkRefused(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	parent := asked(t, e, Request{Question: someQuestion, Strategy: "corrective"})
