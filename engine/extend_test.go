@@ -399,3 +399,21 @@ func TestOwnStore(t *testing.T) {
 		t.Errorf("tenants %v, %v", names, err)
 	}
 }
+
+// TestOwnStoreIsNotIngested checks that a store's data directory inside an ingested folder is left
+// out, with the files of all its tenants.
+func TestOwnStoreIsNotIngested(t *testing.T) {
+	folder := t.TempDir()
+	s, err := sqlite.Open(t.Context(), filepath.Join(folder, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := openConfigured(t, Config{Store: s, Tenant: "acme"})
+	if err := os.WriteFile(filepath.Join(folder, "note.md"), []byte("# A note\n\nIt is short.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{folder}})
+	if err != nil || report.Added != 1 || len(report.Skipped) > 0 {
+		t.Errorf("Ingest = %+v, %v, want the note alone", report, err)
+	}
+}
