@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
@@ -102,7 +103,7 @@ func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Reque
 }
 
 // start creates a run whose journal begins with records, and runs it to its answer.
-func (e *Engine) start(ctx context.Context, principal assay.Principal, began stored, records []assay.Record, emit func(Event)) (assay.Answer, error) {
+func (e *Engine) start(ctx context.Context, principal assay.Principal, began stored, records []assay.Record, emit func(Event)) (answer assay.Answer, err error) {
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -119,11 +120,11 @@ func (e *Engine) start(ctx context.Context, principal assay.Principal, began sto
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	defer func() { err = errors.Join(err, lease.Close()) }() // also after a panic, so that the run can be resumed
 	for i := range records {
 		records[i].Run = r.ID
 	}
-	answer, err := e.drive(ctx, r, began, lease, records, emit)
-	return answer, errors.Join(err, lease.Close())
+	return e.drive(ctx, r, began, lease, records, emit)
 }
 
 // Resume continues a run that was interrupted. Finished steps are taken from the journal; the
@@ -135,7 +136,7 @@ func (e *Engine) start(ctx context.Context, principal assay.Principal, began sto
 // was interrupted in the middle of a job whose model or prompt has changed since. Such a job can
 // only be finished with the model and prompt that it began with.
 func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id string) iter.Seq2[Event, error] {
-	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
+	return stream(ctx, func(ctx context.Context, emit func(Event)) (answer assay.Answer, err error) {
 		r, err := e.run(ctx, principal, id)
 		if err != nil {
 			return assay.Answer{}, err
@@ -147,8 +148,8 @@ func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id strin
 		if err != nil {
 			return assay.Answer{}, err
 		}
-		answer, err := e.resume(ctx, principal, id, lease, emit)
-		return answer, errors.Join(err, lease.Close())
+		defer func() { err = errors.Join(err, lease.Close()) }()
+		return e.resume(ctx, principal, id, lease, emit)
 	})
 }
 
@@ -387,20 +388,30 @@ func list[T any](l []T) []T {
 }
 
 // stream runs work and yields the events it emits, then its answer or error. It cancels work if
-// the consumer breaks or panics, and waits for work to end before it returns.
+// the consumer breaks or panics, and waits for work to end before it returns. A panic of work, as
+// in a strategy of the caller, is raised again in the consumer's goroutine, which can recover.
 func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.Answer, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		events := make(chan Event)
 		var answer assay.Answer
 		var err error
+		var panicked *workPanic
 		go func() {
 			defer close(events)
+			defer func() {
+				if p := recover(); p != nil {
+					panicked = &workPanic{p, debug.Stack()}
+				}
+			}()
 			answer, err = work(ctx, func(ev Event) { events <- ev })
 		}()
 		defer func() {
 			cancel()
 			for range events { // wait until work has ended
+			}
+			if panicked != nil {
+				panic(panicked)
 			}
 		}()
 		for ev := range events {
@@ -408,10 +419,27 @@ func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.
 				return
 			}
 		}
+		if panicked != nil {
+			return
+		}
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
 		yield(Event{Kind: RunEnded, Run: answer.Run, Answer: &answer}, nil)
 	}
+}
+
+// A workPanic is the value with which stream panics after its work has panicked.
+type workPanic struct {
+	value any
+	stack []byte // of the work's goroutine
+}
+
+func (p *workPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
+
+// Unwrap returns the value if it is an error, otherwise nil.
+func (p *workPanic) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
 }

@@ -95,6 +95,9 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 		return ""
 	}
 	models := e.config.Models.unless(req.Local)
+	if !models.verifierNamed() {
+		return ""
+	}
 	d := dependence{
 		Program: program(), Access: principal.Access().Key(), Request: req, Sequence: sequence, Encoder: chosen.serving,
 		Prompts: map[string]string{},

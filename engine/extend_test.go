@@ -3,14 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/store"
@@ -92,12 +95,19 @@ func TestOwnStrategyIsResumed(t *testing.T) {
 	}
 }
 
+// A laxVerifier has a threshold that its name and type do not tell.
+type laxVerifier struct {
+	ground.Local
+	threshold float64
+}
+
 // TestExtendedIsNotCached checks that answers that depend on the caller's code are not given again.
 func TestExtendedIsNotCached(t *testing.T) {
 	for name, c := range map[string]Config{
 		"roles":     {Roles: func(r strategy.Roles) strategy.Roles { return r }},
 		"retriever": {Retriever: func(r assay.Retriever) assay.Retriever { return r }},
 		"strategy":  {Strategy: "own", Strategies: []strategy.Spec{{Name: "own", Func: strategy.Static}}},
+		"verifier":  {Models: Models{Verifier: laxVerifier{threshold: 0.1}}},
 	} {
 		c.Dir = t.TempDir()
 		e := openConfigured(t, c)
@@ -118,6 +128,113 @@ func TestRemovedRole(t *testing.T) {
 	_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
 	if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "Grader") {
 		t.Errorf("Answer: %v", err)
+	}
+}
+
+// TestOwnStrategyPanics checks that a panic in a caller's strategy reaches the caller, who can
+// recover, and leaves a run that can be resumed by the same process.
+func TestOwnStrategyPanics(t *testing.T) {
+	broken := true
+	own := []strategy.Spec{{Name: "own", Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
+		r, err := strategy.Static(c, s, env)
+		if broken {
+			panic("a mistake")
+		}
+		return r, err
+	}}}
+	e := openConfigured(t, Config{Dir: t.TempDir(), Strategies: own, Strategy: "own"})
+	ingestPaths(t, e, "testdata/handbook")
+	recovered := func(ask func() error) (value any) {
+		defer func() { value = recover() }()
+		t.Errorf("no panic but %v", ask())
+		return nil
+	}
+	for name, ask := range map[string]func() error{
+		"Answer": func() error {
+			_, err := e.Answer(t.Context(), assay.Local(), Request{ID: "Answer", Question: someQuestion})
+			return err
+		},
+		"Ask": func() error {
+			_, err := last(e.Ask(t.Context(), assay.Local(), Request{ID: "Ask", Question: someQuestion}))
+			return err
+		},
+		"Break": func() error {
+			for range e.Ask(t.Context(), assay.Local(), Request{ID: "Break", Question: someQuestion}) {
+				break
+			}
+			return nil
+		},
+	} {
+		broken = true
+		if value := recovered(ask); name != "Break" && !strings.Contains(fmt.Sprint(value), "a mistake") {
+			t.Errorf("%s: panic(%v)", name, value)
+		}
+		broken = false
+		if _, err := last(e.Resume(t.Context(), assay.Local(), name)); err != nil {
+			t.Errorf("%s: resume: %v", name, err)
+		}
+	}
+}
+
+// TestOwnStrategyResult checks that a result that was not verified fails its run, and that the
+// results of all other strategies can be returned.
+func TestOwnStrategyResult(t *testing.T) {
+	bad := map[string]func(*strategy.Result){
+		"nothing": func(r *strategy.Result) { *r = strategy.Result{} },
+		"an invented text": func(r *strategy.Result) {
+			*r = strategy.Result{Answer: assay.Answer{Status: assay.Answered, Text: "Anyone."}}
+		},
+		"a text of no hits": func(r *strategy.Result) { r.Claims, r.Citations, r.Text = nil, nil, "Anyone." },
+		"a status":          func(r *strategy.Result) { r.Status = assay.Incomplete },
+		"a shorter text":    func(r *strategy.Result) { r.Text = r.Text[:3] },
+		"a lost claim":      func(r *strategy.Result) { r.Claims = nil },
+		"no number":         func(r *strategy.Result) { r.Citations[0].Number = 0 },
+		"another claim":     func(r *strategy.Result) { r.Citations[0].Claim = 9 },
+		"an open claim":     func(r *strategy.Result) { r.Claims[0].Verdict = assay.Unsupported },
+		"a cached answer":   func(r *strategy.Result) { r.Cached = &assay.Cached{} },
+	}
+	var own []strategy.Spec
+	for name, change := range bad {
+		own = append(own, strategy.Spec{Name: name, Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
+			r, err := strategy.Static(c, s, env)
+			change(&r)
+			return r, err
+		}})
+	}
+	e := openConfigured(t, Config{Dir: t.TempDir(), Strategies: own})
+	ingestPaths(t, e, "testdata/handbook")
+	for name := range bad {
+		_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: name})
+		failed, ok := errors.AsType[*RunError](err)
+		if !ok || !errors.Is(err, assay.ErrInvalid) || failed.Resumable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOwnStrategyWraps checks that a strategy of the caller can return what any other returns.
+func TestOwnStrategyWraps(t *testing.T) {
+	e, _, _ := openEvery(t)
+	for _, s := range strategy.Specs() {
+		e.config.Strategies = append(e.config.Strategies, strategy.Spec{Name: "own " + s.Name, Func: s.Func})
+	}
+	for _, way := range everyWay {
+		everyModels(e, way)
+		for _, name := range strategy.Names() {
+			for _, budget := range []assay.Budget{{Wall: time.Minute}, {Wall: time.Nanosecond}, {Wall: time.Minute, Iterations: 1, Calls: 5}} {
+				req := everyRequest(name)
+				if name == "managed" {
+					continue // needs its name to have a service
+				}
+				req.Strategy, req.Budget = "own "+name, budget
+				a, err := e.Answer(t.Context(), assay.Local(), req)
+				if err != nil {
+					t.Errorf("%s, %s, %+v: %v", name, way, budget, err)
+					continue
+				}
+				replays(t, e, a.Run)
+			}
+		}
 	}
 }
 
@@ -280,5 +397,23 @@ func TestOwnStore(t *testing.T) {
 	}
 	if names, err := s.Tenants(t.Context()); err != nil || !slices.Equal(names, []string{"acme", "globex"}) {
 		t.Errorf("tenants %v, %v", names, err)
+	}
+}
+
+// TestOwnStoreIsNotIngested checks that a store's data directory inside an ingested folder is left
+// out, with the files of all its tenants.
+func TestOwnStoreIsNotIngested(t *testing.T) {
+	folder := t.TempDir()
+	s, err := sqlite.Open(t.Context(), filepath.Join(folder, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := openConfigured(t, Config{Store: s, Tenant: "acme"})
+	if err := os.WriteFile(filepath.Join(folder, "note.md"), []byte("# A note\n\nIt is short.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{folder}})
+	if err != nil || report.Added != 1 || len(report.Skipped) > 0 {
+		t.Errorf("Ingest = %+v, %v, want the note alone", report, err)
 	}
 }

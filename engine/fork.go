@@ -58,7 +58,8 @@ func (e *ForkError) Unwrap() error { return e.Err }
 //
 // Fork yields the events of Ask. The errors are those of Ask and Replay. An unknown step, and one in
 // the middle of a job whose model or prompt has changed, are assay.ErrInvalid. If the change affects
-// a step before step, the error wraps a *ForkError.
+// a step before step, the error wraps a *ForkError, and a run that has executed nothing by then is
+// deleted.
 func (e *Engine) Fork(ctx context.Context, principal assay.Principal, id, step string, change func(*Request)) iter.Seq2[Event, error] {
 	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
 		return e.fork(ctx, principal, id, step, change, emit)
@@ -99,19 +100,41 @@ func (e *Engine) fork(ctx context.Context, principal assay.Principal, id, step s
 		return assay.Answer{}, fmt.Errorf("step %s is inside a job whose model or prompt has changed; fork from the job, %s: %w", at, jobOf(at), assay.ErrInvalid)
 	}
 	answer, err := e.start(ctx, principal, began, taken, emit)
-	return answer, leftParent(err)
+	if d, ok := errors.AsType[*run.DivergenceError](err); ok {
+		return answer, e.leftParent(ctx, err, d, len(taken))
+	}
+	return answer, err
 }
 
-// leftParent returns err as a *ForkError if a fork left its parent's journal.
-func leftParent(err error) error {
-	if d, ok := errors.AsType[*run.DivergenceError](err); ok {
-		return &ForkError{Step: cmp.Or(d.Before, d.Path), Err: err}
+// leftParent returns the error of a fork that left its parent's journal. If the fork executed no
+// step besides those taken over, its run is deleted, so that the parent stays the latest run.
+func (e *Engine) leftParent(ctx context.Context, err error, d *run.DivergenceError, taken int) error {
+	early := &ForkError{Step: cmp.Or(d.Before, d.Path), Err: err}
+	failed, ok := errors.AsType[*RunError](err)
+	if !ok {
+		return early
 	}
-	return err
+	ctx = context.WithoutCancel(ctx)
+	records, err := e.runs.Records(ctx, failed.Run)
+	if err != nil {
+		return errors.Join(early, err)
+	}
+	executed := func(r assay.Record) bool { return r.Kind != assay.StepClock }
+	if slices.ContainsFunc(records[taken:], executed) {
+		return early
+	}
+	early.Err = d
+	if err := e.runs.Delete(ctx, failed.Run); err != nil {
+		return errors.Join(early, err)
+	}
+	return early
 }
 
 // findStep returns the path of the step that a caller names by its path or its number.
 func findStep(records []assay.Record, name string) (string, error) {
+	if len(records) == 0 {
+		return "", fmt.Errorf("there is no step %q, and its journal is empty: %w", name, assay.ErrInvalid)
+	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n < 1 || n > len(records) {
 			return "", fmt.Errorf("there is no step %d; its journal has the steps 1 to %d: %w", n, len(records), assay.ErrInvalid)
@@ -121,11 +144,8 @@ func findStep(records []assay.Record, name string) (string, error) {
 	if slices.ContainsFunc(records, func(r assay.Record) bool { return r.Path == name }) {
 		return name, nil
 	}
-	near := nearSteps(records, name)
-	if len(near) == 0 {
-		return "", fmt.Errorf("there is no step %q, and its journal is empty: %w", name, assay.ErrInvalid)
-	}
-	return "", fmt.Errorf("there is no step %q; steps with similar paths are %s: %w", name, strings.Join(near, ", "), assay.ErrInvalid)
+	near := strings.Join(nearSteps(records, name), ", ")
+	return "", fmt.Errorf("there is no step %q; steps with similar paths are %s: %w", name, near, assay.ErrInvalid)
 }
 
 // nearSteps returns the paths that share most elements with name, at most five, in the order of the

@@ -148,6 +148,14 @@ func TestForkFromLocal(t *testing.T) {
 	}
 }
 
+func TestFindStepOfNone(t *testing.T) {
+	for _, name := range []string{"1", "search"} {
+		if _, err := findStep(nil, name); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "its journal is empty") {
+			t.Errorf("step %s of an empty journal: %v", name, err)
+		}
+	}
+}
+
 func TestForkRefused(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	parent := asked(t, e, Request{Question: someQuestion, Strategy: "corrective"})
@@ -233,6 +241,9 @@ func TestForkChangesEarlierStep(t *testing.T) {
 		if m.calls() > 0 {
 			t.Errorf("the %s was called", name)
 		}
+	}
+	if runs, err := e.Runs(t.Context(), assay.Local(), 0); err != nil || len(runs) != 1 || runs[0].ID != parent.Run {
+		t.Errorf("the runs are %+v, %v, want the parent alone", runs, err)
 	}
 	a := forked(t, e, parent.Run, early.Step, func(r *Request) { r.Limits.Candidates = 3 })
 	if a.Status != assay.Answered {

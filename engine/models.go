@@ -31,7 +31,8 @@ type Models struct {
 
 	// Verifier judges claims if Roles names no verifier; nil: the generator's model, or the local
 	// verifier if no model is the generator. The local verifier rechecks claims that a
-	// ground.Service has verified.
+	// ground.Service has verified. Answers are not cached if it is neither a ground.Service, whose
+	// Model must name its thresholds, nor ground.Local.
 	Verifier ground.Verifier
 
 	// LocalVerifier makes the local verifier the only one, even for claims that a model wrote.
@@ -111,6 +112,15 @@ func (m Models) named() map[string]string {
 		names[strategy.SmallGenerator] = m.Small.Model()
 	}
 	return names
+}
+
+// verifierNamed reports whether the verifier's name and type distinguish it from all others.
+func (m Models) verifierNamed() bool {
+	switch m.Verifier.(type) {
+	case nil, ground.Service, ground.Local:
+		return true
+	}
+	return false
 }
 
 // roleOptions are what the roles of a run need besides the models.

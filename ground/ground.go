@@ -26,7 +26,8 @@ type Verifier interface {
 type Service interface {
 	Verifier
 
-	// Model names the service: "bedrock/guardrail/abc123:1".
+	// Model names the service and its settings that verdicts depend on, since the answer cache
+	// tells services apart by it: "bedrock/guardrail/abc123:1@0.7".
 	Model() string
 
 	// VerifyFor is Verify for a text that answers a question: a claim, or a whole answer. The

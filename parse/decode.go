@@ -30,6 +30,9 @@ func decode(data []byte) (string, error) {
 	if why := binary(data); why != "" {
 		return "", fmt.Errorf("it looks like binary data (%s): %w", why, ErrBinary)
 	}
+	if iso2022(data) {
+		return "", fmt.Errorf("the text is ISO-2022, want UTF-8: %w", ErrEncoding)
+	}
 	if utf8.Valid(data) {
 		return tidy(string(data)), nil
 	}
@@ -127,6 +130,19 @@ func binary(data []byte) string {
 	return ""
 }
 
+// iso2022 reports whether data switches to a character set of several bytes, as Japanese, Korean and
+// Chinese mail does. Every byte is then one of ASCII.
+//
+// Source: ECMA-35, "Character Code Structure and Extension Techniques", 14.3.2.
+func iso2022(data []byte) bool {
+	for _, designation := range []string{"\x1b$@", "\x1b$A", "\x1b$B", "\x1b$(", "\x1b$)"} {
+		if bytes.Contains(data, []byte(designation)) {
+			return true
+		}
+	}
+	return false
+}
+
 // decodeLegacy decodes text that is not UTF-8. It supports Windows-1252, the most common legacy
 // encoding, if the text is very unlikely to be anything else.
 func decodeLegacy(data []byte) (string, error) {
@@ -156,15 +172,19 @@ func firstInvalid(data []byte) int {
 	return len(data)
 }
 
-// declaredCharset returns the charset that an HTML head declares, or "" if it is compatible with
-// Windows-1252.
+// declaredCharset returns the charset that an HTML head or an XML declaration names, or "" if it is
+// compatible with Windows-1252.
 func declaredCharset(data []byte) string {
 	head := bytes.ToLower(data[:min(len(data), 2<<10)])
-	i := bytes.Index(head, []byte("charset="))
+	name := []byte("charset=")
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) && bytes.Contains(head, []byte("encoding=")) {
+		name = []byte("encoding=")
+	}
+	i := bytes.Index(head, name)
 	if i < 0 {
 		return ""
 	}
-	rest := bytes.TrimLeft(head[i+len("charset="):], "\"' ")
+	rest := bytes.TrimLeft(head[i+len(name):], "\"' ")
 	end := bytes.IndexAny(rest, "\"' />;\n")
 	if end < 0 {
 		end = len(rest)

@@ -134,6 +134,8 @@ func TestErrors(t *testing.T) {
 		{"a.html", "<meta charset=shift_jis>\x83\x65", ErrEncoding, "shift_jis"},
 		{"a.txt", "\xff\xfea", ErrEncoding, "odd number"},
 		{"a.txt", "\xff\xfe\x00\xd8a\x00", ErrEncoding, "UTF-16"},
+		{"a.txt", "\x1b$BF|K\\8l\x1b(B and more", ErrEncoding, "ISO-2022"},
+		{"a.html", "<?xml version='1.0' encoding='windows-1251'?><html><p>caf\xe9</p></html>", ErrEncoding, "windows-1251"},
 		{"a.txt", "\xff\xfe\x00\x00a\x00\x00\x00", ErrEncoding, "UTF-32"},
 		{"a.txt", "", ErrEmpty, "empty"},
 		{"a.txt", " \n\t\n\u200b", ErrEmpty, "blank"},

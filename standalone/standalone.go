@@ -18,8 +18,8 @@ func Config(dir string) engine.Config {
 }
 
 // Open opens the data directory dir, which is created if it is missing. Each change is applied to
-// the engine's configuration in order, to add language models, a strategy or another store. The
-// errors are those of engine.Open, and the engine must be closed.
+// the engine's configuration in order, to add language models, a strategy or, if dir is empty, a
+// store. The errors are those of engine.Open, and the engine must be closed.
 func Open(ctx context.Context, dir string, changes ...func(*engine.Config)) (*engine.Engine, error) {
 	c := Config(dir)
 	for _, change := range changes {

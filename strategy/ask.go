@@ -35,7 +35,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	answer, given := env.fromCache(ctx, s, &said)
 	r := Result{Answer: answer}
 	if !given {
-		r, err = env.spanning(&said).goAbout(ctx, s, spec.Func, spec.Name, &said)
+		r, err = env.spanning(&said).goAbout(ctx, s, spec.ask(), spec.Name, &said)
 	}
 	if err == nil {
 		err = env.relevance(ctx, s, &r, &said)

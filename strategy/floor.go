@@ -61,6 +61,9 @@ func (f *finding) gradePassed(ctx context.Context, s run.Scope, e Env) error {
 
 // belowFloor returns the reason of a grade of hits that are all below the relevance floor.
 func (f *finding) belowFloor(e Env) string {
+	if len(f.hits) == 0 { // the grader named chunks that no search found
+		return "no search found a passage"
+	}
 	best := slices.MaxFunc(f.hits, byBestRelevance)
 	return fmt.Sprintf("the best relevance is %.2f, under the floor of %.2f", best.Scores.Relevance, e.Limits.Floor)
 }

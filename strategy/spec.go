@@ -1,11 +1,14 @@
 package strategy
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/run"
 )
 
 // A Spec describes a strategy. The help, configuration, completion and documentation are made from
@@ -66,4 +69,46 @@ func CheckSpecs(added []Spec) error {
 		used = append(used, s.Name)
 	}
 	return nil
+}
+
+// ask returns the strategy's function. The result of a strategy that was added is checked.
+func (s Spec) ask() Func {
+	if slices.Contains(Names(), s.Name) {
+		return s.Func
+	}
+	return func(ctx context.Context, scope run.Scope, env Env) (Result, error) {
+		r, err := s.Func(ctx, scope, env)
+		if err != nil {
+			return r, err
+		}
+		if fault := r.fault(); fault != "" {
+			return Result{}, fmt.Errorf("the result of the strategy %s is not one of Env.Finish: %s: %w", s.Name, fault, assay.ErrInvalid)
+		}
+		return r, nil
+	}
+}
+
+// fault reports in which way r was not verified, or was changed afterwards; empty: in none.
+func (r *Result) fault() string {
+	status, reason := decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
+	switch {
+	case r.Status != status || r.Reason != reason:
+		return fmt.Sprintf("its status is %q (%s), want %q (%s)", r.Status, r.Reason, status, reason)
+	case len(r.Claims) == 0 && r.Text != r.empty():
+		return "it has a text without claims"
+	case len(r.Claims) > 0 && (r.Cached != nil || r.AskBack != ""):
+		return "it has claims, and is cached or asks back"
+	}
+	for i, c := range r.Claims {
+		within := 0 <= c.Start && c.Start <= c.End && c.End <= len(r.Text)
+		if !within || c.Verdict != assay.Supported {
+			return fmt.Sprintf("claim %d is not a supported part of its text", i+1)
+		}
+	}
+	for i, c := range r.Citations {
+		if c.Claim < 0 || c.Claim >= len(r.Claims) || c.Number < 1 {
+			return fmt.Sprintf("citation %d has no claim or no number", i+1)
+		}
+	}
+	return ""
 }

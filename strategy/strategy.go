@@ -22,7 +22,8 @@ import (
 // run, so that a replay takes the same path. It does not set Run, Usage and ElapsedMS of the
 // answer. A question that cannot be answered is an answer with that status. An error means that
 // the run could not go on: it was cancelled, its journal cannot be written, or its filter is
-// invalid.
+// invalid. The result is that of Env.Finish or of another Func, whose status and claims it keeps;
+// the run of any other fails with assay.ErrInvalid.
 type Func func(ctx context.Context, s run.Scope, env Env) (Result, error)
 
 // plan asks the planner. If the planner fails, the plan is the question itself, and the plan and

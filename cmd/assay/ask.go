@@ -284,6 +284,9 @@ func (a *app) hintResume(err error) error {
 	for _, m := range a.models {
 		again += " --model " + shellQuote(m)
 	}
+	if a.config != "" {
+		again += " --config " + shellQuote(a.config)
+	}
 	return hinted{err, "continue with: " + again + a.sameStore()}
 }
 

@@ -56,6 +56,9 @@ const maxGrade = 30
 // A line that does not parse and an ID with two texts are errors that name the file and line. A
 // judgement that names an unknown query or passage is dropped and counted.
 func ReadSet(dir string) (Set, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return Set{}, fmt.Errorf("%s is a file; a labelled set is a folder with corpus.jsonl, queries.jsonl and judgements: %w", dir, assay.ErrInvalid)
+	}
 	set := Set{Name: setName(dir)}
 	at := map[string]int{} // passage ID → index
 	err := readLines(filepath.Join(dir, "corpus.jsonl"), func(line []byte) error {

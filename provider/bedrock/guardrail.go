@@ -95,10 +95,15 @@ func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
 	c.Guardrail.Version = cmp.Or(c.Guardrail.Version, draft)
 	c.MaxSource, c.MaxClaim = cmp.Or(c.MaxSource, maxSource), cmp.Or(c.MaxClaim, maxClaim)
 	id, _ := idOf(c.Guardrail.ID, "guardrail")
-	return &verifier{p, c, p.config.Name + "/guardrail/" + id + ":" + c.Guardrail.Version}, nil
+	name := p.config.Name + "/guardrail/" + id + ":" + c.Guardrail.Version
+	if c.Threshold > 0 {
+		name += fmt.Sprintf("@%g", c.Threshold)
+	}
+	return &verifier{p, c, name}, nil
 }
 
-// Model implements ground.Service.
+// Model implements ground.Service. The name ends in the threshold, if there is one, because answers
+// that were verified with another are not given again.
 func (v *verifier) Model() string { return v.name }
 
 // Verify implements ground.Verifier. Without a question the claim itself is the query of the check,

@@ -47,7 +47,7 @@ func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Model() != "bedrock/guardrail/gr12345:3" {
+	if !strings.HasPrefix(v.Model(), "bedrock/guardrail/gr12345:3") {
 		t.Errorf("it is called %s", v.Model())
 	}
 	j, err = v.VerifyFor(t.Context(), holiday, claim, cited)
@@ -217,6 +217,17 @@ func TestVerifierFails(t *testing.T) {
 	for _, cited := range [][]ground.Passage{nil, {{Quote: "  "}}} {
 		if j, asked, err := verify(t, 200, `{}`, bedrock.Grounding{}, "a", cited...); err != nil || j.Verdict != assay.Unsupported || asked != nil {
 			t.Errorf("a claim that cites nothing: %+v, %v", j, err)
+		}
+	}
+}
+
+// TestVerifierName checks that verifiers with other thresholds have other names, since the answer
+// cache tells them apart by these.
+func TestVerifierName(t *testing.T) {
+	for threshold, want := range map[float64]string{0: "bedrock/guardrail/gr1:3", 0.75: "bedrock/guardrail/gr1:3@0.75"} {
+		v, err := bedrocktest.Open(t, "http://127.0.0.1:1").Verifier(bedrock.Grounding{Guardrail: bedrock.Guardrail{ID: "gr1", Version: "3"}, Threshold: threshold})
+		if err != nil || v.Model() != want {
+			t.Errorf("threshold %v: %q, %v, want %q", threshold, v.Model(), err, want)
 		}
 	}
 }
