@@ -107,7 +107,7 @@ func (r *Result) justify() string {
 	case assay.ReasonUngraded:
 		return "The grader failed: " + remark(d.failure)
 	case assay.ReasonMalformed:
-		return "The search ended early because the actor's calls were malformed, and nothing that was found until then answers the question."
+		return "The search ended early because the actor's calls were malformed or its replies unreadable, and nothing that was found until then answers the question."
 	case assay.ReasonNoService:
 		return remark(d.service + " failed: " + d.failure)
 	case assay.ReasonUnwritten:
@@ -161,7 +161,7 @@ func (r *Result) whyShown() string {
 	case assay.ReasonUnjudged:
 		return text + "; whether they answer the question could not be judged."
 	case assay.ReasonMalformed:
-		return text + "; the search ended early because the actor's calls were malformed."
+		return text + "; the search ended early because the actor's calls were malformed or its replies unreadable."
 	case assay.ReasonSupported, assay.ReasonNotAccepted:
 		return text + "; the evidence was graded sufficient."
 	}
@@ -198,9 +198,9 @@ func since(r, now Result, own []assay.Note) Result {
 }
 
 // stopped records that the run had no room for a step, unless the answer is complete or the run had
-// already stopped for such a reason.
+// already stopped for such a reason or in an error state, in which no answer is complete.
 func (r *Result) stopped(stop assay.Stop) {
-	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {
+	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) && r.Stop != assay.StopMalformed {
 		r.Stop = stop
 		r.settle()
 	}
