@@ -101,10 +101,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, e, query, &t)
-		if err == nil {
-			err = f.gradeOrPass(ctx, s, e)
-		}
+		err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.lookOn(ctx, s, e, query, &t) })
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
 		} else if err != nil {
@@ -183,10 +180,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, env, query, &t)
-		if err == nil {
-			err = f.gradeOrPass(ctx, s, env)
-		}
+		err := f.lookOn(ctx, s, env, query, &t)
 		switch {
 		case err != nil:
 			return err

@@ -265,6 +265,33 @@ func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
 	return s.Until(now + limit), err
 }
 
+// inTime runs look, a part of the retrieval of a sub-question, within what is left of the sub-question's
+// time. Work between two parts, such as writing a draft, does not count. If the time is over, the
+// search has ended, hits that were not graded by then are graded without a model, and f.late is set. An
+// end of the time of the run is an error.
+func (f *finding) inTime(ctx context.Context, s run.Scope, env Env, look func(run.Scope) error) error {
+	limit := time.Duration(env.Limits.Seconds) * time.Second
+	if limit >= env.Limits.Wall*3/4 {
+		return look(s)
+	}
+	start, err := s.Elapsed(ctx)
+	if err != nil {
+		return err
+	}
+	looked := look(s.Until(start + max(0, limit-f.took)))
+	end, err := s.Elapsed(ctx)
+	if err != nil {
+		return err
+	}
+	f.took += end - start
+	if stopOf(looked) != assay.StopDeadline || end >= env.Limits.Wall*3/4 {
+		return looked
+	}
+	f.late = true
+	f.ends(assay.StopDeadline, looked)
+	return f.gradeLate(ctx, s.Sub("late", 0), env)
+}
+
 // gradeLate grades hits without a model if the time for a sub-question ended before they were
 // graded.
 func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -38,11 +39,13 @@ type finding struct {
 	brought    int // number of hits of the last search
 	dry        drought
 	stop       assay.Stop
-	lacked     string       // the budget error's numbers, if the budget ended the search
-	written    checkedDraft // last draft from all findings; set on the first finding only
-	each       []string     // collections that were searched separately; empty if none
-	serves     []int        // indexes of the sub-questions that use this one's result
-	ladder     climbing     // of a sub-question that Corrective looks up
+	took       time.Duration // time of its retrieval, by inTime
+	late       bool          // that time is over, and the run's is not
+	lacked     string        // the budget error's numbers, if the budget ended the search
+	written    checkedDraft  // last draft from all findings; set on the first finding only
+	each       []string      // collections that were searched separately; empty if none
+	serves     []int         // indexes of the sub-questions that use this one's result
+	ladder     climbing      // of a sub-question that Corrective looks up
 }
 
 // A try identifies a search, to detect repeated ones.
