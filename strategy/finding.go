@@ -139,14 +139,14 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	return fresh
 }
 
-// regrade grades all hits and records the verdict on the last search.
+// regrade grades all hits and records the verdict on the last search. If the run ends first, the grade
+// before stands.
 func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
-	var err error
-	f.passed = false
-	f.grade, err = env.grade(ctx, s, *f)
-	if err == nil {
-		f.graded = len(f.searched)
+	grade, err := env.grade(ctx, s, *f)
+	if err != nil {
+		return err
 	}
+	f.grade, f.passed, f.graded = grade, false, len(f.searched)
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	f.grade.Query = f.notes.bounded(role.GraderRole, f.grade.Query)
@@ -156,11 +156,9 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	f.lackSides(env)
 	f.holdToFloor(env)
 	for i := range min(max(1, len(f.each)), len(f.searched)) { // the entries of the last search
-		if err == nil {
-			f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
-		}
+		f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
 	}
-	return err
+	return nil
 }
 
 // merge adds new hits and keeps the best relevance of known ones. Hits of equal relevance keep the

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,39 @@ func TestIdenticalSearchesAreMadeOnce(t *testing.T) {
 		}
 		if steps < 2 || made != 1 || n != 1 {
 			t.Errorf("%s: %d steps search the question, %d at a cost, and %d reach the retriever; want several, 1 and 1", name, steps, made, n)
+		}
+	}
+}
+
+// TestGradeBeforeStands checks for every loop that what was graded relevant is answered from, as
+// incomplete, if the run has no room for the grade of a later search.
+func TestGradeBeforeStands(t *testing.T) {
+	for _, name := range []string{"corrective", "self", "adaptive", "judge", "reflect", "advanced"} {
+		spec, err := strategy.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grades := 0
+		roles := localRoles()
+		roles.Router, roles.Querier = says(role.Moderate), numbered()
+		roles.Planner = plans(role.Single, role.SubQuestion{Text: about})
+		roles.Rewriter = rewrites(map[role.Technique][]string{role.StepBack: {"apple1"}})
+		roles.Generator = generator(verbatim)
+		roles.Reflector, roles.Judge = reflector(discontent), revises("more")
+		roles.SupportGrader = supportGrader(func(in role.DraftInput) (role.SupportGrades, error) {
+			return role.SupportGrades{Grades: slices.Repeat([]role.Support{role.PartlySupported}, len(in.Draft.Statements))}, nil
+		})
+		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+			if grades++; grades > 1 {
+				return role.Grade{}, fmt.Errorf("a call: %w", assay.ErrBudget)
+			}
+			g, err := partly(in)
+			g.Query = "apple1"
+			return g, err
+		})
+		a := ask(t, spec.Func, env(growing(3), about, roles), assay.Budget{})
+		if grades != 2 || a.Status != assay.Incomplete || len(a.Claims) == 0 || a.Stop != assay.StopCallBudget {
+			t.Errorf("%s: %s (%s) with %d claims after %d grades, want an incomplete answer", name, a.Status, a.Stop, len(a.Claims), grades)
 		}
 	}
 }
