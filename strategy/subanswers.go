@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -143,14 +144,15 @@ func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer
 			continue
 		}
 		from := len(w.draft.Statements)
-		w.draft.Statements = append(w.draft.Statements, a.draft.draft.Statements...)
+		w.append(a.draft)
 		if w.draft.Columns == nil {
 			w.draft.Columns = a.draft.draft.Columns
 		}
-		w.evidence, w.passages, w.readable = a.draft.evidence, a.draft.passages, w.readable || a.draft.readable
-		w.byModel = w.byModel || a.draft.byModel
 		for _, c := range a.draft.checked {
 			ofOtherTable := c.row != nil && !slices.Equal(w.draft.Columns, a.draft.draft.Columns)
+			if ofOtherTable && c.statement >= 0 {
+				w.unusable = append(w.unusable, c.statement+from)
+			}
 			if key := strings.ToLower(c.Text); !seen[key] && !ofOtherTable {
 				seen[key] = true
 				if c.statement >= 0 {
@@ -164,4 +166,25 @@ func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer
 	r := e.compose(strategy, found, parts, w)
 	r.stopped(stop)
 	return r
+}
+
+// append adds the statements of another draft from the same evidence, and all that keeps an answer
+// from being complete, but not its claims.
+func (w *checkedDraft) append(other checkedDraft) {
+	from := len(w.draft.Statements)
+	d := &w.draft
+	d.Statements = append(d.Statements, other.draft.Statements...)
+	d.Open = more(d.Open, other.draft.Open...)
+	d.Torn = d.Torn || other.draft.Torn
+	d.Failure = cmp.Or(d.Failure, other.draft.Failure)
+	for _, pair := range other.draft.Conflicts {
+		d.Conflicts = append(d.Conflicts, [2]int{pair[0] + from, pair[1] + from})
+	}
+	for _, i := range other.unusable {
+		w.unusable = append(w.unusable, i+from)
+	}
+	w.evidence, w.passages, w.readable = other.evidence, other.passages, w.readable || other.readable
+	w.conflicts = append(w.conflicts, other.conflicts...)
+	w.byModel = w.byModel || other.byModel
+	w.notes.join(other.notes)
 }
