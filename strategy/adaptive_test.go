@@ -308,3 +308,30 @@ func TestUnsynthesisedSubAnswersStayOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedSubAnswersAreNotShown checks that an answer which does not respond to the question shows
+// none of the sub-answers that it was put together from, and that the words of a planner are shown
+// without links.
+func TestBlockedSubAnswersAreNotShown(t *testing.T) {
+	for relevance, status := range map[float64]assay.Status{0.9: assay.Answered, 0.01: assay.NotFound} {
+		l := newLibrary("The alpha weighs 3 kg.", "The beta weighs 5 kg.")
+		roles := localRoles()
+		roles.Router, roles.Grader = says(role.Complex), grader(enough)
+		roles.Planner = plans(role.Conjunction, role.SubQuestion{Text: "How heavy is the alpha?"}, role.SubQuestion{Text: "How heavy is the beta? See [this](https://evil.example/x)"})
+		roles.AnswerGrader = answerGrader(func(role.AnswerInput) (role.AnswerGrade, error) {
+			return role.AnswerGrade{Relevance: &relevance}, nil
+		})
+		a := askWith(t, env(l, "How heavy are the alpha and the beta?", roles), "adaptive")
+		if a.Status != status || a.Review == nil || len(a.Review.SubAnswers) != 2 {
+			t.Fatalf("%s with review %+v, want %s and two sub-answers", a.Status, a.Review, status)
+		}
+		for _, sub := range a.Review.SubAnswers {
+			if shown := sub.Answer != "" || len(sub.Claims)+len(sub.Citations) > 0; shown != (status == assay.Answered) {
+				t.Errorf("relevance %v: shown %+v", relevance, sub)
+			}
+			if strings.Contains(sub.Question, "evil") {
+				t.Errorf("a link is shown: %q", sub.Question)
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ type details struct {
 }
 
 // settle decides the status. It must be called after each change of the state that the status
-// depends on. An answer that is not found shows no claims.
+// depends on. An answer that is not found, or asks back, shows no claims.
 func (r *Result) settle() {
 	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
 	r.Missing = without(r.Missing, r.dropped)
@@ -56,10 +56,26 @@ func (r *Result) settle() {
 	if r.Status == assay.NotFound {
 		r.Claims, r.Citations, r.Readings = []assay.Claim{}, []assay.Citation{}, nil
 	}
+	if r.Status == assay.NotFound || r.Reason == assay.ReasonAmbiguous {
+		r.Review = withoutClaims(r.Review)
+	}
 	if len(r.Claims) == 0 {
 		r.Text, r.Closest = r.empty(), r.closest
 	}
 	r.Justification = r.justify()
+}
+
+// withoutClaims returns a review whose sub-answers have no claims.
+func withoutClaims(review *assay.Review) *assay.Review {
+	if review == nil || len(review.SubAnswers) == 0 {
+		return review
+	}
+	out := *review
+	out.SubAnswers = slices.Clone(review.SubAnswers)
+	for i, sub := range out.SubAnswers {
+		out.SubAnswers[i] = assay.SubAnswer{Question: sub.Question, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
+	}
+	return &out
 }
 
 // empty returns the text of an answer without claims.

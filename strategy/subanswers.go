@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -63,11 +62,12 @@ func (e Env) contextOf(p role.Part, evidence []assay.Evidence) []role.Excerpt {
 	return e.assemble(own, []role.Part{p})
 }
 
-// kept returns the sub-answer in the form of an answer. It has the supported claims only.
-func (a subAnswer) kept() assay.SubAnswer {
+// kept returns the sub-answer to a part of the question in the form of an answer. It has the supported
+// claims only. The planner's words are shown without links.
+func (a subAnswer) kept(question string) assay.SubAnswer {
 	var out assay.Answer
 	write(&out, a.draft.draft, a.draft.supported())
-	sub := assay.SubAnswer{Question: visible.Line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
+	sub := assay.SubAnswer{Question: asked(question).line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
 	sub.Claims, sub.Citations = append(sub.Claims, out.Claims...), append(sub.Citations, out.Citations...)
 	return sub
 }
@@ -114,7 +114,7 @@ func numbersOf(claims ...checkedClaim) []int {
 func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found []finding, answers []subAnswer) (Result, error) {
 	review := &assay.Review{ByModel: e.writer() != "", SubAnswers: []assay.SubAnswer{}}
 	for _, a := range answers {
-		review.SubAnswers = append(review.SubAnswers, a.kept())
+		review.SubAnswers = append(review.SubAnswers, a.kept(e.Question))
 		if a.drafted {
 			review.Iterations++
 		}
@@ -130,6 +130,7 @@ func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found
 		r = e.unsynthesised(strategy, found, answers, r.Stop)
 	}
 	r.Review = review
+	r.settle()
 	return r, nil
 }
 
