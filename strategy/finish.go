@@ -298,6 +298,7 @@ func (e Env) sayCut(in role.GenerateInput, said *notes) {
 		}
 	}
 	switch left := len(in.Evidence) - len(in.Context); {
+	case len(in.Context) == 0: // then all of it is read
 	case left > 0:
 		said.say(assay.NoteLeftOut, fmt.Sprintf("of %s to answer from, %d are left out: more than %d tokens of them are not read",
 			count(len(in.Evidence), "passage", "passages"), left, e.Limits.ContextTokens))

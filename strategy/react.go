@@ -415,7 +415,7 @@ func (a *acting) saw(path string, out tool.Output) {
 	if a.env.first == nil || out.Results == nil || out.Query == nil {
 		return
 	}
-	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 {
+	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 && out.Query.Walk == assay.WalkNear {
 		a.env.first.saw(path, *out.Results)
 	}
 }

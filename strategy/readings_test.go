@@ -49,3 +49,22 @@ func TestReadingsStayIncomplete(t *testing.T) {
 		}
 	}
 }
+
+// TestWalksAreNoFirstSearch checks that the passages of a walk over the entity graph are not taken for
+// those of the search for the question, which decide whether it is ambiguous.
+func TestWalksAreNoFirstSearch(t *testing.T) {
+	l := newLibrary("The timeout of the widget is 30 seconds.", "The timeout of the widget is 40 seconds.")
+	for i, uri := range []string{"red/widget.md", "blue/widget.md"} {
+		l.documents[i].Title, l.documents[i].URI = "Widget", uri
+	}
+	roles := localRoles()
+	roles.Grader = grader(enough)
+	roles.Clarifier = clarifier(func(role.ClarifyInput) (role.Clarity, error) {
+		return role.Clarity{Ambiguous: true, Readings: []int{0, 1}}, nil
+	})
+	e := env(l, "What is the timeout of the widget?", roles)
+	e.Roles.Actor = actsBy{by: &scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{{call("graph", `{"entities":["widget"]}`)}}}}
+	if a := askWith(t, e, "react"); len(a.Readings) != 2 {
+		t.Errorf("%s (%s): %q with readings %q, want two", a.Status, a.Stop, a.Text, a.Readings)
+	}
+}
