@@ -150,14 +150,10 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 // narrowed by filter, and within the time of a sub-question.
 func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
 	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	timed, err := e.timed(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	err = f.goOn(ctx, timed, e, n)
+	err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.goOn(ctx, s, e, n) })
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		err = f.gradeLate(ctx, s.Sub("late", 0), e)
+		err = nil
 	}
 	return []finding{f}, err
 }

@@ -225,20 +225,22 @@ func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []str
 		}
 	}
 	f.stop = assay.StopIterationLimit
-	s, err := env.timed(ctx, s)
-	if err != nil {
-		return err
+	err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.climbOn(ctx, s, outer, env, at) })
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+		return nil
 	}
+	return err
+}
+
+// climbOn makes the search at and those up the ladder from it, in scope s. Their rungs are recorded in
+// outer.
+func (f *finding) climbOn(ctx context.Context, s, outer run.Scope, env Env, at search) error {
 	for f.iterations < env.Limits.Iterations {
 		if f.stop = at.stop; f.stop != "" {
 			return nil
 		}
-		err := f.climb(ctx, s, outer, env, at)
-		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
-			return f.gradeLate(ctx, outer.Sub("late", 0), env)
-		}
-		if err != nil {
+		if err := f.climb(ctx, s, outer, env, at); err != nil {
 			return err
 		}
 		if f.sufficient() {
@@ -246,6 +248,7 @@ func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []str
 			return nil
 		}
 		if f.stop = assay.StopIterationLimit; f.iterations < env.Limits.Iterations {
+			var err error
 			if at, err = f.next(ctx, outer, env, at); err != nil {
 				return err
 			}
@@ -338,7 +341,7 @@ func (f *finding) redrive(ctx context.Context, s run.Scope, env Env, failed []ch
 		return false, err
 	}
 	known := len(f.hits)
-	err = f.climb(ctx, s, s, env, at)
+	err = f.inTime(ctx, s, env, func(limited run.Scope) error { return f.climb(ctx, limited, s, env, at) })
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		return false, nil

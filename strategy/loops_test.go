@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -177,5 +178,39 @@ func TestGradeBeforeStands(t *testing.T) {
 		if grades != 2 || a.Status != assay.Incomplete || len(a.Claims) == 0 || a.Stop != assay.StopCallBudget {
 			t.Errorf("%s: %s (%s) with %d claims after %d grades, want an incomplete answer", name, a.Status, a.Stop, len(a.Claims), grades)
 		}
+	}
+}
+
+// TestBelowTheFloorInTime checks that hits below the floor are graded without a model if the time of the
+// sub-question ends before another search.
+func TestBelowTheFloorInTime(t *testing.T) {
+	l, now, journal := growing(0), time.Unix(0, 0), &run.Memory{}
+	l.relevance["doc1"] = 0.1
+	roles := localRoles()
+	roles.Planner = plans(role.Single, role.SubQuestion{Text: about})
+	roles.Querier = querier(func(role.QueryInput) (role.NextQuery, error) {
+		now = now.Add(12 * time.Second)
+		return role.NextQuery{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
+	})
+	e := env(l, about, roles)
+	e.Began = map[string]string{role.GraderRole: "slow/model"}
+	e.Roles.Models = e.Began
+	e.Limits.Wall = 10 * time.Minute
+	r, err := run.New(run.Config{Run: "r", Journal: journal, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := strategy.Corrective(t.Context(), r.Scope(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var grades []string
+	for _, rec := range journal.Records() {
+		if rec.Kind == assay.StepGrade {
+			grades = append(grades, rec.Path+rec.Model)
+		}
+	}
+	if want := []string{"stage[0]/sub[0]/passed[0]/grade"}; !slices.Equal(grades, want) || a.Stop != assay.StopDeadline || len(a.Claims) > 0 {
+		t.Errorf("%s (%s) with grades %q, want %q", a.Status, a.Stop, grades, want)
 	}
 }
