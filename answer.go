@@ -60,7 +60,7 @@ const (
 	StopMoneyBudget    Stop = "money_budget"
 	StopNoProgress     Stop = "no_progress"     // the last searches found no new passages
 	StopCircular       Stop = "circular"        // the next step would repeat an earlier one
-	StopMalformed      Stop = "malformed_calls" // an actor's calls of tools were malformed several times in a row
+	StopMalformed      Stop = "malformed_calls" // an actor's calls of tools were malformed several times in a row, or its replies unreadable
 	StopAmbiguous      Stop = "ambiguous"       // the question is ambiguous, and the user was asked which meaning is intended
 )
 

@@ -12,8 +12,9 @@ import (
 // A Meter counts the usage of embedders and rerankers within a search. Their interfaces do not
 // return usage, since most of them run in this process and cost nothing. The caller that runs a
 // search as a step puts a Meter into its context, and code that calls a provider reports to it.
-// Apart from cancellation it is the only thing that a context carries: the retriever and the
-// wrappers of a model lie between the two and do not need it. A Meter is safe for concurrent use.
+// Apart from cancellation, it and the attempts of a call (see Attempts) are the only things that a
+// context carries: the retriever and the wrappers of a model lie between the two and do not need
+// them. A Meter is safe for concurrent use.
 type Meter struct {
 	limit assay.Usage
 
@@ -118,13 +119,59 @@ func WithPrice(ctx context.Context, f Facts) context.Context {
 	return WithMeter(ctx, &Meter{of: m, prices: f})
 }
 
+// Attempts returns a function that makes the context of each attempt of one call, when the attempt
+// begins. Requests that an attempt repeats after another one has made them do not count as calls
+// again. Their tokens and costs count each time.
+func Attempts() func(context.Context) context.Context {
+	var c attempts
+	return func(ctx context.Context) context.Context {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return context.WithValue(ctx, attemptKey{}, &attempt{of: &c, repeats: c.most})
+	}
+}
+
+type attemptKey struct{}
+
+// attempts are the attempts of one call.
+type attempts struct {
+	mu   sync.Mutex
+	most int // requests made by one of them
+}
+
+// An attempt counts its requests. The first ones are repeats.
+type attempt struct {
+	of      *attempts
+	repeats int
+	made    int // guarded by of.mu
+}
+
+// ofRequest returns the usage u of the next request in ctx, without a call if it is a repeat. Made
+// says whether the request was made.
+func ofRequest(ctx context.Context, u assay.Usage, made bool) assay.Usage {
+	a, ok := ctx.Value(attemptKey{}).(*attempt)
+	if !ok {
+		return u
+	}
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	if a.made < a.repeats {
+		u.Calls = 0
+	}
+	if made {
+		a.made++
+		a.of.most = max(a.of.most, a.made)
+	}
+	return u
+}
+
 // Room reserves room for one call that uses up to u. It returns assay.ErrBudget if the call does
 // not fit into the limit of ctx's meter. Code that calls an embedder or reranker of a provider
-// calls Room before each request, including retries. The reservation lasts until Report, so
+// calls Room before each request, including retries (see Attempts). The reservation lasts until Report, so
 // concurrent requests do not share room. Without a meter there is always room.
 func Room(ctx context.Context, u assay.Usage) error {
 	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
-		return m.hold(u)
+		return m.hold(ofRequest(ctx, u, false))
 	}
 	return nil
 }
@@ -139,6 +186,7 @@ func Report(ctx context.Context, u assay.Usage) {
 	u = assay.Usage{
 		Calls: max(u.Calls, 0), InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0), CostMicros: max(u.CostMicros, 0),
 	}
+	u = ofRequest(ctx, u, u.Calls > 0)
 	for m.of != nil {
 		u, m = m.priced(u), m.of
 	}

@@ -117,3 +117,41 @@ func TestMeterHoldsTheLargestCall(t *testing.T) {
 		t.Errorf("no room for the 10 tokens that are left: %v", err)
 	}
 }
+
+// TestMeterCountsAttemptsOnce checks that requests which a further attempt of a call repeats do not
+// count as calls, neither when room is reserved nor when they are reported, while their tokens and
+// costs always count.
+func TestMeterCountsAttemptsOnce(t *testing.T) {
+	m := llm.NewMeter(assay.Usage{Calls: 2, InputTokens: 70})
+	attempt := llm.Attempts()
+	ask := func(ctx context.Context, used assay.Usage) error {
+		if err := llm.Room(ctx, assay.Usage{Calls: 1, InputTokens: 10}); err != nil {
+			return err
+		}
+		llm.Report(ctx, used)
+		return nil
+	}
+	made := assay.Usage{Calls: 1, InputTokens: 10, CostMicros: 1}
+	for i, requests := range [][]assay.Usage{{{}}, {made}, {made, made}, {made, made}, {made}} { // none was made, one failed, ...
+		ctx := attempt(llm.WithMeter(t.Context(), m))
+		for _, used := range requests {
+			if err := ask(ctx, used); err != nil {
+				t.Errorf("attempt %d: %v", i, err)
+			}
+		}
+	}
+	if got, want := m.Spent(), (assay.Usage{Calls: 2, InputTokens: 60, CostMicros: 6}); got != want {
+		t.Errorf("Spent() = %+v, want %+v", got, want)
+	}
+	other := llm.Attempts()(llm.WithMeter(t.Context(), m))
+	if err := ask(other, made); !errors.Is(err, assay.ErrBudget) {
+		t.Errorf("another call: %v, want assay.ErrBudget", err)
+	}
+	again := attempt(llm.WithMeter(t.Context(), m))
+	if err := ask(again, made); err != nil {
+		t.Error(err)
+	}
+	if err := ask(again, made); !errors.Is(err, assay.ErrBudget) {
+		t.Errorf("a repeat without tokens: %v, want assay.ErrBudget", err)
+	}
+}

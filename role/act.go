@@ -141,5 +141,9 @@ type Action struct {
 	// Plain is set if the model does not support tools and was asked in words.
 	Plain bool `json:"plain,omitempty"`
 
+	// Unreadable is set if no reply of the model could be used, however often it was asked. Failure
+	// says why, and Done is set.
+	Unreadable bool `json:"unreadable,omitempty"`
+
 	Outcome
 }

@@ -3,6 +3,7 @@ package role
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -101,6 +102,17 @@ func (g relevanceBy) GradeAnswer(ctx context.Context, c Caller, in AnswerInput) 
 	return out, nil
 }
 
+// lower returns the lower of two relevances of which either may be unknown. NaN is the lowest.
+func lower(a, b *float64) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || math.IsNaN(*a) || *a < *b:
+		return a
+	}
+	return b
+}
+
 // LowerOf returns an answer grader that returns the lower relevance of two graders, and fails
 // if either fails. A relevance that one of them does not know does not count.
 func LowerOf(a, b AnswerGrader) AnswerGrader { return lowerOf{a, b} }
@@ -118,9 +130,7 @@ func (l lowerOf) GradeAnswer(ctx context.Context, c Caller, in AnswerInput) (Ans
 		return other, err
 	}
 	one.OffTopic = one.OffTopic || other.OffTopic
-	if one.Relevance == nil || other.Relevance != nil && *other.Relevance < *one.Relevance {
-		one.Relevance = other.Relevance
-	}
+	one.Relevance = lower(one.Relevance, other.Relevance)
 	one.Lacks = append(slices.Clone(one.Lacks), other.Lacks...)
 	if one.Failure == "" {
 		one.Failure = other.Failure

@@ -3,6 +3,7 @@ package role_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -72,5 +73,24 @@ func TestRelevanceBy(t *testing.T) {
 	}
 	if _, err := role.RelevanceBy(service{err: assay.ErrBudget, told: &role.Claim{}}).GradeAnswer(t.Context(), direct{}, role.AnswerInput{Question: "When?"}); !errors.Is(err, assay.ErrBudget) {
 		t.Errorf("without budget: %v", err)
+	}
+}
+
+// knows is an answer grader with a fixed relevance.
+type knows float64
+
+func (k knows) GradeAnswer(context.Context, role.Caller, role.AnswerInput) (role.AnswerGrade, error) {
+	relevance := float64(k)
+	return role.AnswerGrade{Relevance: &relevance}, nil
+}
+
+// TestLowerOfUnusable checks that a relevance which is no number is not replaced by that of the other
+// grader, so that the answer counts as not judged.
+func TestLowerOfUnusable(t *testing.T) {
+	nan := knows(math.NaN())
+	for _, g := range []role.AnswerGrader{role.LowerOf(knows(0.9), nan), role.LowerOf(nan, knows(0.9))} {
+		if got, err := g.GradeAnswer(t.Context(), direct{}, role.AnswerInput{}); err != nil || got.Relevance == nil || !math.IsNaN(*got.Relevance) {
+			t.Errorf("%+v, %v, want NaN", got, err)
+		}
 	}
 }

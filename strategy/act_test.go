@@ -30,6 +30,8 @@ type scriptedActor struct {
 	critiques []role.SelfCritique
 	fails     error // of every critique
 
+	unreadable bool // the replies after the last turn
+
 	acted, judged []role.ActInput
 	planned       int
 }
@@ -43,6 +45,9 @@ func (a *scriptedActor) Act(_ context.Context, _ role.Caller, in role.ActInput) 
 	a.acted = append(a.acted, in)
 	if n := len(a.acted); n <= len(a.turns) {
 		return role.Action{Thought: "Go on.", Calls: a.turns[n-1]}, nil
+	}
+	if a.unreadable {
+		return role.Action{Done: true, Unreadable: true, Outcome: role.Outcome{Failure: "no reply could be used"}}, nil
 	}
 	return role.Action{Done: true}, nil
 }
@@ -110,6 +115,7 @@ func TestActorsBranches(t *testing.T) {
 		{"the actor stops", scriptedActor{plan: goals("a?")}, assay.StopSufficient, assay.StopSufficient, assay.Answered, 1, 0, 1, ""},
 		{"three malformed calls", scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{appleTurns(1)[0], {bad}, {bad}, {bad}, appleTurns(2)[1]}},
 			assay.StopMalformed, assay.StopMalformed, assay.Incomplete, 4, 1, 4, "open"},
+		{"replies that stay unreadable", scriptedActor{plan: goals("a?"), turns: appleTurns(1), unreadable: true}, assay.StopMalformed, assay.StopMalformed, assay.Incomplete, 2, 1, 2, "open"},
 		{"malformed calls at the end of a reply count on", scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{{appleTurns(1)[0][0], bad, bad}, {bad}}},
 			assay.StopMalformed, assay.StopMalformed, assay.Incomplete, 2, 1, 2, "open"},
 		{"a valid call in between", scriptedActor{plan: goals("a?"), turns: [][]llm.ToolCall{{bad, bad, appleTurns(1)[0][0]}, {bad, bad}}},

@@ -101,10 +101,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, e, query, &t)
-		if err == nil {
-			err = f.gradeOrPass(ctx, s, e)
-		}
+		err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.lookOn(ctx, s, e, query, &t) })
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
 		} else if err != nil {
@@ -153,14 +150,10 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 // narrowed by filter, and within the time of a sub-question.
 func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
 	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	timed, err := e.timed(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	err = f.goOn(ctx, timed, e, n)
+	err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.goOn(ctx, s, e, n) })
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
-		err = f.gradeLate(ctx, s.Sub("late", 0), e)
+		err = nil
 	}
 	return []finding{f}, err
 }
@@ -183,10 +176,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, env, query, &t)
-		if err == nil {
-			err = f.gradeOrPass(ctx, s, env)
-		}
+		err := f.lookOn(ctx, s, env, query, &t)
 		switch {
 		case err != nil:
 			return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/role/local"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -269,5 +270,68 @@ func TestAdaptiveSubAnswersAreRecorded(t *testing.T) {
 	slices.Sort(paths)
 	if want := []string{"answer[0]/generate", "answer[0]/verify", "answer[1]/generate", "answer[1]/verify", "finish[0]/generate"}; !slices.Equal(paths, want) {
 		t.Errorf("steps %q, want %q", paths, want)
+	}
+}
+
+// TestUnsynthesisedSubAnswersStayOpen checks that sub-answers which stand as they are, for lack of
+// room, are no complete answer if a draft of one reports an open point, is torn, or failed.
+func TestUnsynthesisedSubAnswersStayOpen(t *testing.T) {
+	for name, flaw := range map[string]func(*role.Draft){
+		"open":     func(d *role.Draft) { d.Open = []string{"how heavy the box of the alpha is"} },
+		"torn":     func(d *role.Draft) { d.Torn = true },
+		"conflict": func(d *role.Draft) { d.Conflicts = [][2]int{{0, 1}} },
+		"failed":   func(d *role.Draft) { d.Failure = "it broke off" },
+	} {
+		l := newLibrary("The alpha weighs 3 kg.", "The beta weighs 5 kg.", "The beta weighs 6 kg.")
+		l.relevant = map[string]string{"alpha": "alpha", "beta": "beta"}
+		roles := localRoles()
+		roles.Router, roles.Grader, roles.Verifier = says(role.Complex), grader(enough), role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) {
+			return ground.Judgement{Verdict: assay.Supported, Score: 1}, nil
+		}))
+		roles.Planner = plans(role.Conjunction, role.SubQuestion{Text: "How heavy is the alpha?"}, role.SubQuestion{Text: "How heavy is the beta?"})
+		roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+			if len(in.SubAnswers) > 0 {
+				return role.Draft{}, fmt.Errorf("a call: %w", assay.ErrBudget)
+			}
+			d, err := verbatim(in)
+			d.Statements = slices.DeleteFunc(d.Statements, func(st role.Statement) bool { return !slices.Contains(in.Parts[0].Evidence, st.Evidence[0]) })
+			if strings.Contains(in.Question, "beta") {
+				flaw(&d)
+			}
+			return d, err
+		})
+		e := env(l, "How heavy are the alpha and the beta?", roles)
+		e.Began = map[string]string{role.GeneratorRole: "some/model"}
+		a := ask(t, strategy.Adaptive, e, assay.Budget{})
+		if len(a.Claims) != 3 || a.Status == assay.Answered {
+			t.Errorf("%s: %s with %d claims, want 3 and no complete answer", name, a.Status, len(a.Claims))
+		}
+	}
+}
+
+// TestBlockedSubAnswersAreNotShown checks that an answer which does not respond to the question shows
+// none of the sub-answers that it was put together from, and that the words of a planner are shown
+// without links.
+func TestBlockedSubAnswersAreNotShown(t *testing.T) {
+	for relevance, status := range map[float64]assay.Status{0.9: assay.Answered, 0.01: assay.NotFound} {
+		l := newLibrary("The alpha weighs 3 kg.", "The beta weighs 5 kg.")
+		roles := localRoles()
+		roles.Router, roles.Grader = says(role.Complex), grader(enough)
+		roles.Planner = plans(role.Conjunction, role.SubQuestion{Text: "How heavy is the alpha?"}, role.SubQuestion{Text: "How heavy is the beta? See [this](https://evil.example/x)"})
+		roles.AnswerGrader = answerGrader(func(role.AnswerInput) (role.AnswerGrade, error) {
+			return role.AnswerGrade{Relevance: &relevance}, nil
+		})
+		a := askWith(t, env(l, "How heavy are the alpha and the beta?", roles), "adaptive")
+		if a.Status != status || a.Review == nil || len(a.Review.SubAnswers) != 2 {
+			t.Fatalf("%s with review %+v, want %s and two sub-answers", a.Status, a.Review, status)
+		}
+		for _, sub := range a.Review.SubAnswers {
+			if shown := sub.Answer != "" || len(sub.Claims)+len(sub.Citations) > 0; shown != (status == assay.Answered) {
+				t.Errorf("relevance %v: shown %+v", relevance, sub)
+			}
+			if strings.Contains(sub.Question, "evil") {
+				t.Errorf("a link is shown: %q", sub.Question)
+			}
+		}
 	}
 }

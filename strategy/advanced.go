@@ -67,12 +67,12 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 // more general question if the hits are insufficient. It returns an error only if the run cannot go
 // on.
 func (f *finding) lookReworded(ctx context.Context, s run.Scope, env Env) error {
-	err := f.reworded(ctx, s, env)
+	err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.reworded(ctx, s, env) })
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		return nil
 	}
-	if err == nil && f.sufficient() {
+	if err == nil && f.sufficient() && !f.late {
 		f.stop = assay.StopSufficient
 	}
 	return err

@@ -229,6 +229,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 		if len(each.Readings) > 1 {
 			each.Strategy, each.Searched, each.Iterations = answer.Strategy, answer.Searched, answer.Iterations
 			each.Notes = withNotes(answer.Notes, each.Notes...)
+			each.takeReservations(answer)
 			return each, nil
 		}
 		if answer.Status == assay.Answered {
@@ -239,6 +240,20 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
 	back.askBack("", false, readingNames(in.Means, c.Readings))
 	return back, nil
+}
+
+// takeReservations makes r, which replaces another answer, incomplete if that was held back or ended in
+// an error state.
+func (r *Result) takeReservations(other Result) {
+	if other.verdicts.heldBack {
+		r.Review, r.verdicts.heldBack = other.Review, true
+		r.details.remarks = append(r.details.remarks, other.details.remarks...)
+		r.Missing = withGaps(r.Missing, other.Missing...)
+	}
+	if other.Stop == assay.StopMalformed {
+		r.Stop = other.Stop
+	}
+	r.settle()
 }
 
 // leastAnswered is the least probability with which each of several subjects answers the question.

@@ -225,20 +225,22 @@ func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []str
 		}
 	}
 	f.stop = assay.StopIterationLimit
-	s, err := env.timed(ctx, s)
-	if err != nil {
-		return err
+	err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.climbOn(ctx, s, outer, env, at) })
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+		return nil
 	}
+	return err
+}
+
+// climbOn makes the search at and those up the ladder from it, in scope s. Their rungs are recorded in
+// outer.
+func (f *finding) climbOn(ctx context.Context, s, outer run.Scope, env Env, at search) error {
 	for f.iterations < env.Limits.Iterations {
 		if f.stop = at.stop; f.stop != "" {
 			return nil
 		}
-		err := f.climb(ctx, s, outer, env, at)
-		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
-			return f.gradeLate(ctx, outer.Sub("late", 0), env)
-		}
-		if err != nil {
+		if err := f.climb(ctx, s, outer, env, at); err != nil {
 			return err
 		}
 		if f.sufficient() {
@@ -246,6 +248,7 @@ func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []str
 			return nil
 		}
 		if f.stop = assay.StopIterationLimit; f.iterations < env.Limits.Iterations {
+			var err error
 			if at, err = f.next(ctx, outer, env, at); err != nil {
 				return err
 			}
@@ -263,6 +266,33 @@ func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
 	}
 	now, err := s.Elapsed(ctx)
 	return s.Until(now + limit), err
+}
+
+// inTime runs look, a part of the retrieval of a sub-question, within what is left of the sub-question's
+// time. Work between two parts, such as writing a draft, does not count. If the time is over, the
+// search has ended, hits that were not graded by then are graded without a model, and f.late is set. An
+// end of the time of the run is an error.
+func (f *finding) inTime(ctx context.Context, s run.Scope, env Env, look func(run.Scope) error) error {
+	limit := time.Duration(env.Limits.Seconds) * time.Second
+	if limit >= env.Limits.Wall*3/4 {
+		return look(s)
+	}
+	start, err := s.Elapsed(ctx)
+	if err != nil {
+		return err
+	}
+	looked := look(s.Until(start + max(0, limit-f.took)))
+	end, err := s.Elapsed(ctx)
+	if err != nil {
+		return err
+	}
+	f.took += end - start
+	if stopOf(looked) != assay.StopDeadline || end >= env.Limits.Wall*3/4 {
+		return looked
+	}
+	f.late = true
+	f.ends(assay.StopDeadline, looked)
+	return f.gradeLate(ctx, s.Sub("late", 0), env)
 }
 
 // gradeLate grades hits without a model if the time for a sub-question ended before they were
@@ -311,7 +341,7 @@ func (f *finding) redrive(ctx context.Context, s run.Scope, env Env, failed []ch
 		return false, err
 	}
 	known := len(f.hits)
-	err = f.climb(ctx, s, s, env, at)
+	err = f.inTime(ctx, s, env, func(limited run.Scope) error { return f.climb(ctx, limited, s, env, at) })
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		return false, nil

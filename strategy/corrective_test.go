@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -298,27 +299,30 @@ func TestRedriveByFailedClaim(t *testing.T) {
 	tests := []struct {
 		name       string
 		iterations int
-		learns     bool // the writer uses the evidence that is found
+		learns     bool          // the writer uses the evidence that is found
+		took       time.Duration // of a grade
 		want       string
 		status     assay.Status
 		redrives   int
 	}{
-		{"found and written", 4, true, opens + " [2] " + coffee + " [1]", assay.Answered, 1},
-		{"no iteration left", 1, true, opens + " [1]", assay.Incomplete, 0},
-		{"the writer insists", 4, false, opens + " [2]", assay.Incomplete, 1},
+		{"found and written", 4, true, 0, opens + " [2] " + coffee + " [1]", assay.Answered, 1},
+		{"no iteration left", 1, true, 0, opens + " [1]", assay.Incomplete, 0},
+		{"no time left", 4, true, 12 * time.Second, opens + " [1]", assay.Incomplete, 0},
+		{"the writer insists", 4, false, 0, opens + " [2]", assay.Incomplete, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &scene{library: newLibrary(opens, coffee), holds: func(q assay.Query) bool {
 				return strings.Contains(q.Text, "seven dollars") && strings.Contains(q.Text, "kiosk")
 			}}
-			drafts := 0
+			drafts, now := 0, time.Unix(0, 0)
 			e := written(t, nil, nil, role.Draft{}, opens)
 			e.Question = question
 			e.Retriever, e.Content = s, s.library
 			e.Roles.Verifier = role.ByClaim(verifier(sayer))
 			e.Roles.Planner = plans(role.Single, role.SubQuestion{Text: question})
 			e.Roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+				now = now.Add(tt.took)
 				return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in)}, nil
 			})
 			e.Roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
@@ -333,9 +337,9 @@ func TestRedriveByFailedClaim(t *testing.T) {
 				return role.Draft{Statements: []role.Statement{stating(opens, number(opens)), second}}, nil
 			})
 			e.Limits.Iterations = tt.iterations
-			e.Limits.Floor = 0.1
+			e.Limits.Floor, e.Limits.Wall = 0.1, 10*time.Minute
 			journal := &run.Memory{}
-			r, err := run.New(run.Config{Run: "r", Journal: journal})
+			r, err := run.New(run.Config{Run: "r", Journal: journal, Now: func() time.Time { return now }})
 			if err != nil {
 				t.Fatal(err)
 			}

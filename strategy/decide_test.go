@@ -196,3 +196,16 @@ func TestOnlyDecideSetsStatus(t *testing.T) {
 		t.Errorf("a status is set by %q, want %q", found, want)
 	}
 }
+
+// TestErrorStateStays checks that a budget which runs out later does not turn the error state of an
+// actor into a complete answer.
+func TestErrorStateStays(t *testing.T) {
+	r := Result{Answer: assay.Answer{Stop: assay.StopMalformed, Claims: make([]assay.Claim, 1)}}
+	r.evidence = evidenceState{found: foundFit, sufficient: true, covered: coveredAll}
+	r.verdicts = verdictState{draft: draftWritten, supported: true, responds: respondsWell}
+	r.settle()
+	r.stopped(assay.StopCallBudget)
+	if r.Status != assay.Incomplete || r.Stop != assay.StopMalformed {
+		t.Errorf("%s (%s), want incomplete, malformed_calls", r.Status, r.Stop)
+	}
+}

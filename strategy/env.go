@@ -125,6 +125,12 @@ func (e Env) gradingLocally() Env {
 	return e.withoutModel(role.GraderRole)
 }
 
+// judgingLocally returns e with the local judge.
+func (e Env) judgingLocally() Env {
+	e.Roles.Judge = local.Judge{Reader: e.Roles.Reader}
+	return e.withoutModel(role.JudgeRole)
+}
+
 // withoutModel returns e for a role that no model does.
 func (e Env) withoutModel(name string) Env {
 	e.Began, e.Roles.Models = maps.Clone(e.Began), maps.Clone(e.Roles.Models)

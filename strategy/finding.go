@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -38,11 +39,13 @@ type finding struct {
 	brought    int // number of hits of the last search
 	dry        drought
 	stop       assay.Stop
-	lacked     string       // the budget error's numbers, if the budget ended the search
-	written    checkedDraft // last draft from all findings; set on the first finding only
-	each       []string     // collections that were searched separately; empty if none
-	serves     []int        // indexes of the sub-questions that use this one's result
-	ladder     climbing     // of a sub-question that Corrective looks up
+	took       time.Duration // time of its retrieval, by inTime
+	late       bool          // that time is over, and the run's is not
+	lacked     string        // the budget error's numbers, if the budget ended the search
+	written    checkedDraft  // last draft from all findings; set on the first finding only
+	each       []string      // collections that were searched separately; empty if none
+	serves     []int         // indexes of the sub-questions that use this one's result
+	ladder     climbing      // of a sub-question that Corrective looks up
 }
 
 // A try identifies a search, to detect repeated ones.
@@ -136,14 +139,14 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	return fresh
 }
 
-// regrade grades all hits and records the verdict on the last search.
+// regrade grades all hits and records the verdict on the last search. If the run ends first, the grade
+// before stands.
 func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
-	var err error
-	f.passed = false
-	f.grade, err = env.grade(ctx, s, *f)
-	if err == nil {
-		f.graded = len(f.searched)
+	grade, err := env.grade(ctx, s, *f)
+	if err != nil {
+		return err
 	}
+	f.grade, f.passed, f.graded = grade, false, len(f.searched)
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	f.grade.Query = f.notes.bounded(role.GraderRole, f.grade.Query)
@@ -153,11 +156,9 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	f.lackSides(env)
 	f.holdToFloor(env)
 	for i := range min(max(1, len(f.each)), len(f.searched)) { // the entries of the last search
-		if err == nil {
-			f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
-		}
+		f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
 	}
-	return err
+	return nil
 }
 
 // merge adds new hits and keeps the best relevance of known ones. Hits of equal relevance keep the

@@ -47,6 +47,9 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		question = e.whole // a model reads it and does not match its words
 	}
 	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice, SubAnswers: e.subs}
+	if e.writer() != "" {
+		e.sayCut(in, said)
+	}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
 	if stopOf(err) != "" {
 		return e.unfinished(strategy, found, w, err), nil, nil
@@ -281,6 +284,28 @@ func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excer
 		}
 	}
 	return context
+}
+
+// sayCut notes which of the evidence does not fit into Limits.ContextTokens.
+func (e Env) sayCut(in role.GenerateInput, said *notes) {
+	whole, read := 0, 0
+	for _, ev := range in.Evidence {
+		whole += len(ev.Hit.Text)
+	}
+	for _, x := range in.Context {
+		for _, sp := range x.Spans {
+			read += sp.End - sp.Start
+		}
+	}
+	switch left := len(in.Evidence) - len(in.Context); {
+	case len(in.Context) == 0: // then all of it is read
+	case left > 0:
+		said.say(assay.NoteLeftOut, fmt.Sprintf("of %s to answer from, %d are left out: more than %d tokens of them are not read",
+			count(len(in.Evidence), "passage", "passages"), left, e.Limits.ContextTokens))
+	case read < whole:
+		said.say(assay.NoteLeftOut, fmt.Sprintf("%s shortened: more than %d tokens of the evidence are not read",
+			count(len(in.Evidence), "passage to answer from is", "passages to answer from are"), e.Limits.ContextTokens))
+	}
 }
 
 // A checkedClaim is a claim with its citations and the verifier's judgement.

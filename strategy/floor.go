@@ -41,16 +41,18 @@ func (f *finding) pass(e Env) {
 
 // gradePassed grades the hits of a finding whose last search was passed, once no other search
 // follows: text that answers a question in other words than the question's can be below the
-// relevance floor. A run that has no budget for it goes on with the grade before.
+// relevance floor. A run that has no budget for it goes on with the grade before. If the time of the
+// sub-question is over, no model grades them.
 func (f *finding) gradePassed(ctx context.Context, s run.Scope, e Env) error {
-	if !f.passed || len(f.hits) == 0 || f.cutShort() {
+	if !f.passed || len(f.hits) == 0 || f.cutShort() && !f.late {
 		return nil
 	}
-	before := f.grade
+	if f.late {
+		e = e.gradingLocally()
+	}
 	err := f.regrade(ctx, s, e)
 	switch stop := stopOf(err); {
 	case stop != "":
-		f.grade = before
 		f.ends(stop, err)
 		return nil
 	case err == nil && f.sufficient():

@@ -85,10 +85,7 @@ type draft struct {
 func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
 	f := &d.found[0]
 	if d.query != "" {
-		_, err := f.findOn(ctx, s, env, d.query, &d.trail)
-		if err == nil {
-			err = f.gradeOrPass(ctx, s, env)
-		}
+		err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.lookOn(ctx, s, env, d.query, &d.trail) })
 		if err != nil {
 			return false, err
 		}
@@ -98,10 +95,10 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		return false, err
 	}
 	switch {
+	case f.cutShort():
+		return false, nil
 	case now.accepted && f.sufficient():
 		f.stop = assay.StopSufficient
-		return false, nil
-	case f.cutShort():
 		return false, nil
 	case f.dry.ends():
 		f.stop = assay.StopNoProgress
@@ -118,7 +115,7 @@ func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft
 		return now, err
 	}
 	now.remarks = without(now.Notes, env.base("judge", d.found).Notes)
-	if len(now.Claims) > 0 && !d.found[0].cutShort() {
+	if f := &d.found[0]; len(now.Claims) > 0 && (f.late || !f.cutShort()) {
 		err = env.review(ctx, s, d.found, &now)
 	}
 	if now.rank() >= d.best.rank() { // even if the critic and the judge could not be asked

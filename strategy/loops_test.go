@@ -1,9 +1,11 @@
 package strategy_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -143,5 +145,72 @@ func TestIdenticalSearchesAreMadeOnce(t *testing.T) {
 		if steps < 2 || made != 1 || n != 1 {
 			t.Errorf("%s: %d steps search the question, %d at a cost, and %d reach the retriever; want several, 1 and 1", name, steps, made, n)
 		}
+	}
+}
+
+// TestGradeBeforeStands checks for every loop that what was graded relevant is answered from, as
+// incomplete, if the run has no room for the grade of a later search.
+func TestGradeBeforeStands(t *testing.T) {
+	for _, name := range []string{"corrective", "self", "adaptive", "judge", "reflect", "advanced"} {
+		spec, err := strategy.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grades := 0
+		roles := localRoles()
+		roles.Router, roles.Querier = says(role.Moderate), numbered()
+		roles.Planner = plans(role.Single, role.SubQuestion{Text: about})
+		roles.Rewriter = rewrites(map[role.Technique][]string{role.StepBack: {"apple1"}})
+		roles.Generator = generator(verbatim)
+		roles.Reflector, roles.Judge = reflector(discontent), revises("more")
+		roles.SupportGrader = supportGrader(func(in role.DraftInput) (role.SupportGrades, error) {
+			return role.SupportGrades{Grades: slices.Repeat([]role.Support{role.PartlySupported}, len(in.Draft.Statements))}, nil
+		})
+		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+			if grades++; grades > 1 {
+				return role.Grade{}, fmt.Errorf("a call: %w", assay.ErrBudget)
+			}
+			g, err := partly(in)
+			g.Query = "apple1"
+			return g, err
+		})
+		a := ask(t, spec.Func, env(growing(3), about, roles), assay.Budget{})
+		if grades != 2 || a.Status != assay.Incomplete || len(a.Claims) == 0 || a.Stop != assay.StopCallBudget {
+			t.Errorf("%s: %s (%s) with %d claims after %d grades, want an incomplete answer", name, a.Status, a.Stop, len(a.Claims), grades)
+		}
+	}
+}
+
+// TestBelowTheFloorInTime checks that hits below the floor are graded without a model if the time of the
+// sub-question ends before another search.
+func TestBelowTheFloorInTime(t *testing.T) {
+	l, now, journal := growing(0), time.Unix(0, 0), &run.Memory{}
+	l.relevance["doc1"] = 0.1
+	roles := localRoles()
+	roles.Planner = plans(role.Single, role.SubQuestion{Text: about})
+	roles.Querier = querier(func(role.QueryInput) (role.NextQuery, error) {
+		now = now.Add(12 * time.Second)
+		return role.NextQuery{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
+	})
+	e := env(l, about, roles)
+	e.Began = map[string]string{role.GraderRole: "slow/model"}
+	e.Roles.Models = e.Began
+	e.Limits.Wall = 10 * time.Minute
+	r, err := run.New(run.Config{Run: "r", Journal: journal, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := strategy.Corrective(t.Context(), r.Scope(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var grades []string
+	for _, rec := range journal.Records() {
+		if rec.Kind == assay.StepGrade {
+			grades = append(grades, rec.Path+rec.Model)
+		}
+	}
+	if want := []string{"stage[0]/sub[0]/passed[0]/grade"}; !slices.Equal(grades, want) || a.Stop != assay.StopDeadline || len(a.Claims) > 0 {
+		t.Errorf("%s (%s) with grades %q, want %q", a.Status, a.Stop, grades, want)
 	}
 }

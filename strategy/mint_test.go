@@ -78,6 +78,41 @@ func TestContextFits(t *testing.T) {
 	}
 }
 
+// TestCutContextIsSaid checks that the answer says which passages a model did not read, or not whole,
+// because they do not fit into the limit of tokens.
+func TestCutContextIsSaid(t *testing.T) {
+	filler := strings.Repeat("Nothing of this is of use to anybody. ", 40)
+	for _, tt := range []struct {
+		texts  []string
+		tokens int
+		writer string
+		want   string // a part of the note; empty: there is none
+	}{
+		{[]string{"The kiosk opens at nine. " + filler, "The kiosk is red. " + filler}, 9, "big/model", "of 2 passages to answer from, 1 are left out"},
+		{[]string{"The kiosk opens at nine. " + filler}, 40, "big/model", "1 passage to answer from is shortened"},
+		{[]string{"The kiosk opens at nine."}, 40, "big/model", ""},
+		{[]string{"The kiosk opens at nine. " + filler}, 40, "", ""}, // the local generator reads all
+	} {
+		roles := localRoles()
+		roles.Grader, roles.Generator = grader(enough), generator(func(in role.GenerateInput) (role.Draft, error) {
+			return role.Draft{Statements: []role.Statement{{Text: "The kiosk opens at nine.", Evidence: []int{1}}}}, nil
+		})
+		e := env(newLibrary(tt.texts...), "When does the kiosk open?", roles)
+		e.Limits = strategy.Limits{ContextTokens: tt.tokens}
+		e.Began = map[string]string{role.GeneratorRole: tt.writer}
+		a := ask(t, strategy.Static, e, assay.Budget{})
+		said := ""
+		for _, n := range a.Notes {
+			if n.Kind == assay.NoteLeftOut {
+				said += n.Text
+			}
+		}
+		if len(a.Claims) == 0 || tt.want == "" && said != "" || !strings.Contains(said, tt.want) {
+			t.Errorf("%d tokens, writer %q: %d claims, %q; want %q", tt.tokens, tt.writer, len(a.Claims), said, tt.want)
+		}
+	}
+}
+
 // TestSoManyPassages checks that with a fixed number of passages the accepted ones come first and
 // the best others fill the rest.
 func TestSoManyPassages(t *testing.T) {

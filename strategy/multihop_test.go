@@ -170,3 +170,25 @@ func TestRevisionIsInTheTrace(t *testing.T) {
 		t.Errorf("remaining (-want +got):\n%s", diff)
 	}
 }
+
+// TestRevisionKeepsParts checks that a part of the question that nothing else needs must still be
+// answered after the plan was revised.
+func TestRevisionKeepsParts(t *testing.T) {
+	for _, replaces := range []bool{false, true} {
+		l, reads := company()
+		reads["the leader of Brandvik Works"] = []string{"Tomas Reyes"}
+		roles := reading(reads)
+		roles.Generator = generator(verbatim)
+		subs := []role.SubQuestion{{Text: "the maker of the Zephyr"}, {Text: "Who painted the barn?"}, {Text: "the leader of #1", Needs: []int{0}}}
+		roles.Planner = revising{plans(role.Conjunction, subs...), func(role.RevisionInput) (role.Revision, error) {
+			if !replaces {
+				return role.Revision{Decision: role.Keep}, nil
+			}
+			return role.Revision{Decision: role.Replace, SubQuestions: subs[2:], Reason: "the result says otherwise"}, nil
+		}}
+		a := ask(t, strategy.Multihop, env(l, "Who leads the maker of the Zephyr, and who painted the barn?", roles), assay.Budget{})
+		if a.Status != assay.Incomplete || !slices.Contains(gapTexts(a.Missing), "Who painted the barn?") {
+			t.Errorf("replaced %t: %s, missing %q; want the barn", replaces, a.Status, gapTexts(a.Missing))
+		}
+	}
+}

@@ -36,7 +36,7 @@ var reactSpec = Spec{
 //
 // The results are the evidence, which is graded and answered from as in every other strategy. The
 // actor's own text is not shown. Too many malformed calls in a row are an error state: what is
-// verified then is shown as incomplete.
+// verified then is shown as incomplete. So are replies that stay unreadable.
 //
 // After every third step the summariser compresses the steps before the last: its statements, each
 // with the numbers of its results, and a list of the calls replace the observations.
@@ -169,6 +169,10 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 		return false, err
 	}
 	a.plain = a.plain || action.Plain
+	if action.Unreadable { // the note of the role says why
+		a.found.stop = assay.StopMalformed
+		return false, nil
+	}
 	if action.Done || len(action.Calls) == 0 {
 		a.done, a.found.stop = true, assay.StopNoProgress
 		return false, nil
@@ -411,7 +415,7 @@ func (a *acting) saw(path string, out tool.Output) {
 	if a.env.first == nil || out.Results == nil || out.Query == nil {
 		return
 	}
-	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 {
+	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 && out.Query.Walk == assay.WalkNear {
 		a.env.first.saw(path, *out.Results)
 	}
 }

@@ -157,10 +157,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			f := &r.found[i]
 			f.fill(fillings(plan, r.found, i))
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
-			_, err := f.findOn(ctx, s, env, query, &trails[i])
-			if err == nil {
-				err = f.gradeOrPass(ctx, s, env)
-			}
+			err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.lookOn(ctx, s, env, query, &trails[i]) })
 			if stop := stopOf(err); stop != "" {
 				f.ends(stop, err)
 				return nil
@@ -176,28 +173,38 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 }
 
 // route searches for the open points with the querier's next query. The hits are added to the part
-// that shares the most words with it, preferably one that is not graded sufficient.
+// that shares the most words with it, preferably one that is not graded sufficient, among those
+// whose time is not over.
 func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding, dry *drought) (stop assay.Stop, err error) {
 	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
 	if err != nil || stop != "" {
 		return stop, err
 	}
-	f := &looked[nearest(looked, query)]
-	fresh, err := f.findOn(ctx, s, env, query, &r.trail)
-	if err != nil {
-		return "", err
+	at := nearest(looked, query)
+	if at < 0 {
+		return assay.StopDeadline, nil
 	}
-	dry.after(fresh, f.brought)
-	return "", f.gradeOrPass(ctx, s, env)
+	f := &looked[at]
+	return "", f.inTime(ctx, s, env, func(s run.Scope) error {
+		fresh, err := f.findOn(ctx, s, env, query, &r.trail)
+		if err != nil {
+			return err
+		}
+		dry.after(fresh, f.brought)
+		return f.gradeOrPass(ctx, s, env)
+	})
 }
 
 // nearest returns the index of the finding whose question shares the most words with the query. It
-// prefers findings that are not graded sufficient. Of equals it takes the last, to which the others
-// lead.
+// prefers findings that are not graded sufficient, and takes none whose time is over. Of equals it
+// takes the last, to which the others lead. It returns -1 if the time of all is over.
 func nearest(found []finding, query string) int {
 	words := surface.Content(query)
-	best, most := 0, -1
+	best, most := -1, -1
 	for i, f := range found {
+		if f.late {
+			continue
+		}
 		n := 0
 		if !f.sufficient() {
 			n += len(words) + 1

@@ -46,7 +46,7 @@ type details struct {
 }
 
 // settle decides the status. It must be called after each change of the state that the status
-// depends on. An answer that is not found shows no claims.
+// depends on. An answer that is not found, or asks back, shows no claims.
 func (r *Result) settle() {
 	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
 	r.Missing = without(r.Missing, r.dropped)
@@ -56,10 +56,26 @@ func (r *Result) settle() {
 	if r.Status == assay.NotFound {
 		r.Claims, r.Citations, r.Readings = []assay.Claim{}, []assay.Citation{}, nil
 	}
+	if r.Status == assay.NotFound || r.Reason == assay.ReasonAmbiguous {
+		r.Review = withoutClaims(r.Review)
+	}
 	if len(r.Claims) == 0 {
 		r.Text, r.Closest = r.empty(), r.closest
 	}
 	r.Justification = r.justify()
+}
+
+// withoutClaims returns a review whose sub-answers have no claims.
+func withoutClaims(review *assay.Review) *assay.Review {
+	if review == nil || len(review.SubAnswers) == 0 {
+		return review
+	}
+	out := *review
+	out.SubAnswers = slices.Clone(review.SubAnswers)
+	for i, sub := range out.SubAnswers {
+		out.SubAnswers[i] = assay.SubAnswer{Question: sub.Question, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
+	}
+	return &out
 }
 
 // empty returns the text of an answer without claims.
@@ -107,7 +123,7 @@ func (r *Result) justify() string {
 	case assay.ReasonUngraded:
 		return "The grader failed: " + remark(d.failure)
 	case assay.ReasonMalformed:
-		return "The search ended early because the actor's calls were malformed, and nothing that was found until then answers the question."
+		return "The search ended early because the actor's calls were malformed or its replies unreadable, and nothing that was found until then answers the question."
 	case assay.ReasonNoService:
 		return remark(d.service + " failed: " + d.failure)
 	case assay.ReasonUnwritten:
@@ -161,7 +177,7 @@ func (r *Result) whyShown() string {
 	case assay.ReasonUnjudged:
 		return text + "; whether they answer the question could not be judged."
 	case assay.ReasonMalformed:
-		return text + "; the search ended early because the actor's calls were malformed."
+		return text + "; the search ended early because the actor's calls were malformed or its replies unreadable."
 	case assay.ReasonSupported, assay.ReasonNotAccepted:
 		return text + "; the evidence was graded sufficient."
 	}
@@ -198,9 +214,9 @@ func since(r, now Result, own []assay.Note) Result {
 }
 
 // stopped records that the run had no room for a step, unless the answer is complete or the run had
-// already stopped for such a reason.
+// already stopped for such a reason or in an error state, in which no answer is complete.
 func (r *Result) stopped(stop assay.Stop) {
-	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {
+	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) && r.Stop != assay.StopMalformed {
 		r.Stop = stop
 		r.settle()
 	}

@@ -118,12 +118,15 @@ func (h *hop) result(question string) role.HopResult {
 	return r
 }
 
-// replace puts sub-questions in the place of those that were not searched. A sub-question that was
-// searched and is not needed any more remains a step to the last one.
+// replace puts sub-questions in the place of those that were not searched. A step that was searched
+// and is not needed any more remains a step, to the last one. A sub-question that was no step to
+// another must still be answered.
 func (t *trek) replace(subs []role.SubQuestion) {
 	at := t.order()
 	left := slices.DeleteFunc(slices.Clone(t.hops), func(h hop) bool { return !h.done })
+	steps := make([]bool, len(left))
 	for i := range left {
+		steps[i] = len(left[i].finding.serves) > 0
 		var serves []int
 		for _, j := range left[i].finding.serves {
 			if t.hops[j].done {
@@ -139,7 +142,7 @@ func (t *trek) replace(subs []role.SubQuestion) {
 		if h.needed && len(h.names) == 0 {
 			h.names = h.finding.names()
 		}
-		if len(h.finding.serves) == 0 {
+		if steps[i] && len(h.finding.serves) == 0 {
 			h.finding.serves = []int{len(t.hops) - 1}
 		}
 	}

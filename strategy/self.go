@@ -50,38 +50,27 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			return Result{}, err
 		}
 		if i > 0 && fresh == 0 || r.dry.ends() { // the draft would not change
-			r.stop = assay.StopNoProgress
+			if !r.late {
+				r.stop = assay.StopNoProgress
+			}
 			break
 		}
 		var weak []string // statements that are not fully supported
-		if retrieval := r.quality(); retrieval != notRelevant {
+		if r.quality() != notRelevant {
 			drafts++
-			answer, statements, err := r.draft(ctx, s, env)
-			if err != nil {
+			var answer Result
+			if answer, weak, err = r.answer(ctx, s, env); err != nil {
 				return Result{}, err
 			}
-			answer.Review = &assay.Review{RetrievalQuality: retrieval, GenerationQuality: notSupported, ByModel: env.byModel(role.SupportGraderTask)}
-			if !r.cutShort() {
-				answer.Review.GenerationQuality, weak, err = r.support(ctx, s, env)
-				if stop := stopOf(err); stop != "" {
-					r.ends(stop, err)
-				} else if err != nil {
-					return Result{}, err
-				}
-			}
-			answer.Review.ContextsUsed = statements
 			if best.Review == nil || !betterThan(best, answer) {
 				best = answer
 			}
-			if r.cutShort() {
-				break
-			}
-			if answer.Review.GenerationQuality == supported && r.sufficient() {
+			if answer.Review.GenerationQuality == supported && r.sufficient() && !r.cutShort() {
 				r.stop = assay.StopSufficient
 				break
 			}
 		}
-		if i+1 == env.Settings.Self.Iterations {
+		if r.cutShort() || i+1 == env.Settings.Self.Iterations {
 			break
 		}
 		if query = r.refined(weak); query == "" {
@@ -89,9 +78,24 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			break
 		}
 	}
+	if r.passed { // no hit reached the floor, so none was graded
+		if err := r.siftPassed(ctx, s.Sub("passed", 0), env); err != nil {
+			return Result{}, err
+		}
+		if r.quality() != notRelevant && len(r.accepted(1)) > 0 {
+			drafts++
+			var err error
+			if best, _, err = r.answer(ctx, s.Sub("passed", 0), env); err != nil {
+				return Result{}, err
+			}
+		}
+	}
 	if best.Review == nil { // the run ended before a draft, or no passage was relevant
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
 		answer.Review = &assay.Review{RetrievalQuality: r.quality(), GenerationQuality: notSupported}
+		if err == nil && len(answer.Claims) > 0 {
+			answer.holdBack(nil, "the run ended before the support grader graded the draft")
+		}
 		return answer, err
 	}
 	review := best.Review
@@ -128,6 +132,28 @@ func (r *sieve) quality() string {
 	return quality
 }
 
+// answer writes and verifies an answer, and has its statements graded. It also returns those that are
+// not fully supported.
+func (r *sieve) answer(ctx context.Context, s run.Scope, env Env) (answer Result, weak []string, err error) {
+	retrieval := r.quality()
+	answer, used, err := r.draft(ctx, s, env)
+	if err != nil {
+		return Result{}, nil, err
+	}
+	answer.Review = &assay.Review{
+		RetrievalQuality: retrieval, GenerationQuality: notSupported, ContextsUsed: used, ByModel: env.byModel(role.SupportGraderTask),
+	}
+	if r.cutShort() && !r.late {
+		return answer, nil, nil
+	}
+	answer.Review.GenerationQuality, weak, err = r.support(ctx, s, env)
+	if stop := stopOf(err); stop != "" {
+		r.ends(stop, err)
+		err = nil
+	}
+	return answer, weak, err
+}
+
 // draft writes and verifies an answer. It also returns the evidence numbers used.
 func (r *sieve) draft(ctx context.Context, s run.Scope, env Env) (answer Result, used []int, err error) {
 	found := []finding{r.finding}
@@ -148,20 +174,49 @@ type sieve struct {
 
 // sift searches and keeps the relevant hits, and those of the partly relevant ones that the grader
 // accepted. If all hits are below the relevance floor, neither grader is asked and the querier names
-// the next search. It returns the number of new hits.
+// the next search. It returns the number of new hits. If the time for searches is over, the local
+// graders grade what was found.
 func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
-	if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
-		return fresh, err
+	err = r.inTime(ctx, s, env, func(s run.Scope) error {
+		var err error
+		if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
+			return err
+		}
+		if !r.reachesFloor(env) {
+			r.pass(env)
+			return r.askQuerier(ctx, s, env)
+		}
+		if err = r.regrade(ctx, s, env); err != nil {
+			return err
+		}
+		return r.keepRelevant(ctx, s, env)
+	})
+	if err == nil && r.late && !r.passed {
+		err = r.keepRelevant(ctx, s.Sub("late", 1), env.judgingLocally())
 	}
-	if !r.reachesFloor(env) {
-		r.pass(env)
-		return fresh, r.askQuerier(ctx, s, env)
+	return fresh, err
+}
+
+// siftPassed grades hits that are all below the relevance floor, once no other search follows.
+func (r *sieve) siftPassed(ctx context.Context, s run.Scope, env Env) error {
+	if err := r.gradePassed(ctx, s, env); err != nil || r.passed || r.cutShort() && !r.late {
+		return err
 	}
-	if err = r.regrade(ctx, s, env); err != nil {
-		return fresh, err
+	if r.late {
+		env = env.judgingLocally()
 	}
-	if err = r.gradeHits(ctx, s, env); err != nil {
-		return fresh, err
+	err := r.keepRelevant(ctx, s, env)
+	if stop := stopOf(err); stop != "" {
+		r.ends(stop, err)
+		return nil
+	}
+	return err
+}
+
+// keepRelevant has the hits graded, and keeps of the accepted ones those that are relevant.
+func (r *sieve) keepRelevant(ctx context.Context, s run.Scope, env Env) error {
+	if err := r.gradeHits(ctx, s, env); err != nil {
+		return err
 	}
 	listed := r.grade.Relevant
 	r.grade.Relevant = []string{}
@@ -176,7 +231,8 @@ func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (f
 	if len(r.grade.Relevant) == 0 && r.sufficient() {
 		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{asked(env.Question).line(r.question)}
 	}
-	return fresh, nil
+	r.holdToFloor(env) // a hit that the grader did not accept may be relevant
+	return nil
 }
 
 // retrievalInput is the recorded input of the retrieval grader.

@@ -83,6 +83,76 @@ func TestSelfUngraded(t *testing.T) {
 	}
 }
 
+// TestSelfGradesDraftsFromBelowTheFloor checks that a draft from hits that are all below the relevance
+// floor, but that the grader finds to hold the answer once no other search follows, is an answer only
+// if the support grader supports it.
+func TestSelfGradesDraftsFromBelowTheFloor(t *testing.T) {
+	for _, tt := range []struct {
+		support role.Support
+		hit     role.Relevance
+		status  assay.Status
+		review  assay.Review
+	}{
+		{role.FullySupported, role.Relevant, assay.Answered, assay.Review{RetrievalQuality: "relevant", GenerationQuality: "supported", Iterations: 1, ContextsUsed: []int{1}}},
+		{role.NotSupported, role.Relevant, assay.Incomplete, assay.Review{RetrievalQuality: "relevant", GenerationQuality: "not_supported", Iterations: 1, ContextsUsed: []int{1}}},
+		{role.FullySupported, role.NotRelevant, assay.NotFound, assay.Review{RetrievalQuality: "not_relevant", GenerationQuality: "not_supported"}},
+	} {
+		l := newLibrary(shutdown)
+		l.relevance["doc1"] = 0.4
+		held := 0.9
+		roles := localRoles()
+		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+			return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in), Held: &held}, nil
+		})
+		roles.RetrievalGrader = retrievalGrader(func(string, []assay.Hit) (role.RetrievalGrades, error) {
+			return role.RetrievalGrades{Grades: []role.Relevance{tt.hit}}, nil
+		})
+		roles.Generator = drafts("It first closes all open listeners.")
+		roles.SupportGrader = supportGrader(func(role.DraftInput) (role.SupportGrades, error) {
+			return role.SupportGrades{Grades: []role.Support{tt.support}}, nil
+		})
+		a := ask(t, strategy.Self, env(l, "What does Shutdown do to open listeners?", roles), assay.Budget{})
+		if a.Status != tt.status || (len(a.Claims) > 0) != (tt.status != assay.NotFound) {
+			t.Errorf("%s, %s: %s with %d claims, want %s", tt.support, tt.hit, a.Status, len(a.Claims), tt.status)
+		}
+		if diff := cmp.Diff(&tt.review, a.Review); diff != "" {
+			t.Errorf("%s, %s: review (-want +got):\n%s", tt.support, tt.hit, diff)
+		}
+	}
+}
+
+// TestSelfHoldsBackUnsiftedDrafts checks that an answer from hits that the run had no room to grade
+// one by one is incomplete, although the verifier supports it.
+func TestSelfHoldsBackUnsiftedDrafts(t *testing.T) {
+	roles := localRoles()
+	roles.Grader, roles.Generator = grader(enough), drafts("It first closes all open listeners.")
+	roles.RetrievalGrader = retrievalGrader(func(string, []assay.Hit) (role.RetrievalGrades, error) {
+		return role.RetrievalGrades{}, fmt.Errorf("a call: %w", assay.ErrBudget)
+	})
+	a := ask(t, strategy.Self, env(newLibrary(shutdown), "What does Shutdown do to open listeners?", roles), assay.Budget{})
+	if a.Status != assay.Incomplete || len(a.Claims) != 1 || a.Review.GenerationQuality != "not_supported" {
+		t.Errorf("%s with %d claims, review %+v; want incomplete, not supported", a.Status, len(a.Claims), a.Review)
+	}
+}
+
+// TestSelfKeepsToTheFloor checks that a hit below the relevance floor which only the retrieval grader
+// calls relevant is no evidence.
+func TestSelfKeepsToTheFloor(t *testing.T) {
+	l := newLibrary("alpha is first.", "alpha is second.")
+	l.relevance["doc2"] = 0.2
+	roles := localRoles()
+	roles.RetrievalGrader = retrievalGrader(func(_ string, hits []assay.Hit) (role.RetrievalGrades, error) {
+		return role.RetrievalGrades{Grades: []role.Relevance{role.NotRelevant, role.Relevant}[:len(hits)]}, nil
+	})
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		return role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}}, nil
+	})
+	roles.Generator = generator(verbatim)
+	if a := ask(t, strategy.Self, env(l, "alpha?", roles), assay.Budget{}); a.Status != assay.NotFound {
+		t.Errorf("%s: %q, want not found", a.Status, a.Text)
+	}
+}
+
 // TestSelfSifts checks that irrelevant hits are never evidence, and that partly relevant ones are
 // only if the grader accepts them.
 func TestSelfSifts(t *testing.T) {

@@ -645,6 +645,10 @@ func TestTimeOfSubQuestion(t *testing.T) {
 		{strategy.Corrective, single, false, 0, 0, assay.StopDeadline}, {strategy.Corrective, single, false, 60, 1, assay.StopSufficient}, // 0: 12 s
 		{strategy.Adaptive, single, false, 0, 0, assay.StopDeadline}, {strategy.Adaptive, single, false, 60, 1, assay.StopSufficient},
 		{strategy.Adaptive, chain, true, 0, 0, assay.StopIterationLimit}, {strategy.Adaptive, chain, true, 60, 2, assay.StopIterationLimit},
+		{strategy.Judge, single, false, 0, 0, assay.StopDeadline}, {strategy.Judge, single, false, 60, 1, assay.StopSufficient},
+		{strategy.Reflect, single, false, 0, 0, assay.StopDeadline}, {strategy.Reflect, single, false, 60, 1, assay.StopSufficient},
+		{strategy.Self, single, false, 0, 0, assay.StopDeadline}, {strategy.Self, single, false, 60, 1, assay.StopSufficient},
+		{strategy.Advanced, single, false, 0, 0, assay.StopDeadline}, {strategy.Advanced, single, false, 60, 1, assay.StopSufficient},
 	} {
 		now := time.Unix(0, 0)
 		l := newLibrary(shutdown)

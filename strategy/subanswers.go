@@ -1,13 +1,13 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -62,11 +62,12 @@ func (e Env) contextOf(p role.Part, evidence []assay.Evidence) []role.Excerpt {
 	return e.assemble(own, []role.Part{p})
 }
 
-// kept returns the sub-answer in the form of an answer. It has the supported claims only.
-func (a subAnswer) kept() assay.SubAnswer {
+// kept returns the sub-answer to a part of the question in the form of an answer. It has the supported
+// claims only. The planner's words are shown without links.
+func (a subAnswer) kept(question string) assay.SubAnswer {
 	var out assay.Answer
 	write(&out, a.draft.draft, a.draft.supported())
-	sub := assay.SubAnswer{Question: visible.Line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
+	sub := assay.SubAnswer{Question: asked(question).line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
 	sub.Claims, sub.Citations = append(sub.Claims, out.Claims...), append(sub.Citations, out.Citations...)
 	return sub
 }
@@ -113,7 +114,7 @@ func numbersOf(claims ...checkedClaim) []int {
 func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found []finding, answers []subAnswer) (Result, error) {
 	review := &assay.Review{ByModel: e.writer() != "", SubAnswers: []assay.SubAnswer{}}
 	for _, a := range answers {
-		review.SubAnswers = append(review.SubAnswers, a.kept())
+		review.SubAnswers = append(review.SubAnswers, a.kept(e.Question))
 		if a.drafted {
 			review.Iterations++
 		}
@@ -129,6 +130,7 @@ func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found
 		r = e.unsynthesised(strategy, found, answers, r.Stop)
 	}
 	r.Review = review
+	r.settle()
 	return r, nil
 }
 
@@ -143,14 +145,15 @@ func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer
 			continue
 		}
 		from := len(w.draft.Statements)
-		w.draft.Statements = append(w.draft.Statements, a.draft.draft.Statements...)
+		w.append(a.draft)
 		if w.draft.Columns == nil {
 			w.draft.Columns = a.draft.draft.Columns
 		}
-		w.evidence, w.passages, w.readable = a.draft.evidence, a.draft.passages, w.readable || a.draft.readable
-		w.byModel = w.byModel || a.draft.byModel
 		for _, c := range a.draft.checked {
 			ofOtherTable := c.row != nil && !slices.Equal(w.draft.Columns, a.draft.draft.Columns)
+			if ofOtherTable && c.statement >= 0 {
+				w.unusable = append(w.unusable, c.statement+from)
+			}
 			if key := strings.ToLower(c.Text); !seen[key] && !ofOtherTable {
 				seen[key] = true
 				if c.statement >= 0 {
@@ -164,4 +167,25 @@ func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer
 	r := e.compose(strategy, found, parts, w)
 	r.stopped(stop)
 	return r
+}
+
+// append adds the statements of another draft from the same evidence, and all that keeps an answer
+// from being complete, but not its claims.
+func (w *checkedDraft) append(other checkedDraft) {
+	from := len(w.draft.Statements)
+	d := &w.draft
+	d.Statements = append(d.Statements, other.draft.Statements...)
+	d.Open = more(d.Open, other.draft.Open...)
+	d.Torn = d.Torn || other.draft.Torn
+	d.Failure = cmp.Or(d.Failure, other.draft.Failure)
+	for _, pair := range other.draft.Conflicts {
+		d.Conflicts = append(d.Conflicts, [2]int{pair[0] + from, pair[1] + from})
+	}
+	for _, i := range other.unusable {
+		w.unusable = append(w.unusable, i+from)
+	}
+	w.evidence, w.passages, w.readable = other.evidence, other.passages, w.readable || other.readable
+	w.conflicts = append(w.conflicts, other.conflicts...)
+	w.byModel = w.byModel || other.byModel
+	w.notes.join(other.notes)
 }

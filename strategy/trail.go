@@ -52,6 +52,14 @@ func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, query string
 	return fresh, nil
 }
 
+// lookOn makes one search for f, as findOn does, and grades all hits found so far.
+func (f *finding) lookOn(ctx context.Context, s run.Scope, env Env, query string, t *trail) error {
+	if _, err := f.findOn(ctx, s, env, query, t); err != nil {
+		return err
+	}
+	return f.gradeOrPass(ctx, s, env)
+}
+
 // A drought is the number of searches in a row without progress.
 type drought int
 

@@ -173,8 +173,9 @@ func Subjects(question string, hits []assay.Hit) []Sense {
 			senses = append(senses, t)
 		}
 	}
+	terms := termsOf(hits)
 	for _, w := range surface.Words(strings.Join(surface.Names(question), " ")) {
-		if titled := withWord(senses, hits, w, true); len(titled) > 0 && len(titled) < len(senses) || len(withWord(senses, hits, w, false)) == 0 {
+		if titled := withWord(senses, terms, w, true); len(titled) > 0 && len(titled) < len(senses) || len(withWord(senses, terms, w, false)) == 0 {
 			return nil
 		}
 	}
@@ -183,7 +184,7 @@ func Subjects(question string, hits []assay.Hit) []Sense {
 		if surface.Function(w) || surface.Function(strings.ReplaceAll(w, "'", "")) || asking[w] {
 			continue
 		}
-		if with := withWord(senses, hits, w, false); len(with) > 0 {
+		if with := withWord(senses, terms, w, false); len(with) > 0 {
 			senses = with
 		}
 	}
@@ -194,17 +195,41 @@ func Subjects(question string, hits []assay.Hit) []Sense {
 	return senses
 }
 
+// hitTerms are the terms of a hit.
+type hitTerms struct {
+	language string
+	title    map[string]bool
+	all      map[string]bool // of the title, the headings and the text
+}
+
+// termsOf returns the terms of each hit.
+func termsOf(hits []assay.Hit) []hitTerms {
+	of := func(language string, texts ...string) map[string]bool {
+		terms := map[string]bool{}
+		for _, text := range texts {
+			for _, t := range analysis.Tokens(text, language) {
+				terms[t.Term] = true
+			}
+		}
+		return terms
+	}
+	terms := make([]hitTerms, len(hits))
+	for i, h := range hits {
+		texts := append([]string{title(h), h.Text}, h.Chunk.Headings...)
+		terms[i] = hitTerms{h.Language, of(h.Language, title(h)), of(h.Language, texts...)}
+	}
+	return terms
+}
+
 // withWord returns the senses that have a word in their titles or, unless inTitle is set, in their
 // headings or hits.
-func withWord(senses []Sense, hits []assay.Hit, word string, inTitle bool) []Sense {
+func withWord(senses []Sense, terms []hitTerms, word string, inTitle bool) []Sense {
 	has := func(s Sense) bool {
 		return slices.ContainsFunc(s.Hits, func(i int) bool {
-			h := hits[i]
-			texts := []string{title(h)}
-			if !inTitle {
-				texts = append(append(texts, h.Text), h.Chunk.Headings...)
+			if inTitle {
+				return hasAll(terms[i].title, word, terms[i].language)
 			}
-			return hasAll(texts, word, h.Language)
+			return hasAll(terms[i].all, word, terms[i].language)
 		})
 	}
 	var with []Sense
@@ -216,20 +241,9 @@ func withWord(senses []Sense, hits []assay.Hit, word string, inTitle bool) []Sen
 	return with
 }
 
-// hasAll reports whether texts have all terms of a word.
-func hasAll(texts []string, word, language string) bool {
-	terms := map[string]bool{}
-	for _, text := range texts {
-		for _, t := range analysis.Tokens(text, language) {
-			terms[t.Term] = true
-		}
-	}
-	for _, t := range analysis.Tokens(word, language) {
-		if !t.Part && !terms[t.Term] {
-			return false
-		}
-	}
-	return true
+// hasAll reports whether terms include all of a word.
+func hasAll(terms map[string]bool, word, language string) bool {
+	return !slices.ContainsFunc(analysis.Tokens(word, language), func(t analysis.Token) bool { return !t.Part && !terms[t.Term] })
 }
 
 // holds reports whether a passage, with its headings and title, has all content words of a

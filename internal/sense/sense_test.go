@@ -121,3 +121,26 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 }
+
+// TestSubjectsOfALongQuestion checks that the words of hits are not read again for each word of a
+// question.
+func TestSubjectsOfALongQuestion(t *testing.T) {
+	var question strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&question, "zorb%c%c ", 'a'+i%26, 'a'+i/26)
+	}
+	allocations := func(sentences int) float64 {
+		var hits []assay.Hit
+		text := ""
+		for i := range sentences {
+			text += fmt.Sprintf("The Contract%c%c Ends. ", 'a'+i%26, 'a'+i/26)
+		}
+		for i := range 5 {
+			hits = append(hits, hit(fmt.Sprintf("c:%d.md", i), fmt.Sprint("Contract ", i), "", text, 0.9))
+		}
+		return testing.AllocsPerRun(1, func() { Subjects(question.String(), hits) })
+	}
+	if short, long := allocations(1), allocations(50); long > 2*short {
+		t.Errorf("%.0f allocations for texts of one sentence, %.0f for texts of 50", short, long)
+	}
+}

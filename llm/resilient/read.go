@@ -37,9 +37,11 @@ func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T
 	if r.Once || r.Bulk {
 		hedge = 0
 	}
+	attempt := llm.Attempts()
 	c := &call[T]{
 		guard: g, name: r.Name, most: attempts, tokens: r.Tokens,
-		timeout: g.config.ReadTimeout, hedge: hedge, try: f,
+		timeout: g.config.ReadTimeout, hedge: hedge,
+		try: func(ctx context.Context) (T, error) { return f(attempt(ctx)) },
 		use: func(_ T, err error) assay.Usage {
 			if failed, _ := errors.AsType[*llm.Error](err); failed != nil {
 				u := failed.Usage

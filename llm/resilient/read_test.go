@@ -309,3 +309,23 @@ func TestHedgesKeepToTheBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestRetriesCountOnce checks that a retried read counts as one call, and that the tokens of each
+// attempt count, also if the calls left have room for one only.
+func TestRetriesCountOnce(t *testing.T) {
+	m := llm.NewMeter(assay.Usage{Calls: 1})
+	attempts := 0
+	got, _, err := Do(llm.WithMeter(t.Context(), m), New(Config{Backoff: time.Nanosecond}), Read{Name: "read"}, func(ctx context.Context) (string, error) {
+		if err := llm.Room(ctx, assay.Usage{Calls: 1, InputTokens: 5}); err != nil {
+			return "", err
+		}
+		defer llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: 5, CostMicros: 2})
+		if attempts++; attempts < 3 {
+			return "", failed(llm.ServerError)
+		}
+		return "found", nil
+	})
+	if want := (assay.Usage{Calls: 1, InputTokens: 15, CostMicros: 6}); got != "found" || err != nil || m.Spent() != want {
+		t.Errorf("%q, %v with %+v spent, want %+v", got, err, m.Spent(), want)
+	}
+}

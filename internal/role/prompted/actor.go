@@ -53,7 +53,7 @@ func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 			return action
 		},
 	}.finished(ctx, action, outcome, err)
-	out.Plain = t.plain
+	out.Plain, out.Unreadable = t.plain, t.unreadable
 	return out, err
 }
 
@@ -67,6 +67,8 @@ type turn struct {
 	base    []llm.Message // messages of the first request
 	request llm.Request
 	notes   []string
+
+	unreadable bool // no reply could be used
 }
 
 // ask asks the model, like the function ask does for a typed output.
@@ -87,6 +89,7 @@ func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcom
 			return action, role.Outcome{Notes: t.notes}, nil
 		}
 		if n == maxPrompts {
+			t.unreadable = true
 			return role.Action{}, t.failed("the model gave no usable reply in %d tries; the last one: %s", maxPrompts, shorten(line(problem), 300)), nil
 		}
 		t.again(n+1, reply, problem)

@@ -158,7 +158,7 @@ func TestActorIsAskedAgain(t *testing.T) {
 			t.Errorf("%s: asked again with %+v", what, again.Messages)
 		}
 		c = replies(t, bad)
-		if got, err := (prompted.Actor{Config: config()}).Act(t.Context(), c, acting()); err != nil || !got.Done || got.Failure == "" || len(c.calls) != 3 {
+		if got, err := (prompted.Actor{Config: config()}).Act(t.Context(), c, acting()); err != nil || !got.Done || !got.Unreadable || got.Failure == "" || len(c.calls) != 3 {
 			t.Errorf("%s, always: %+v, %v after %d calls", what, got, err, len(c.calls))
 		}
 	}

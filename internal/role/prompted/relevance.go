@@ -21,9 +21,7 @@ var answerGradeOutput = outputOf[answerGradeReply]("answer_grade")
 const offTopicScore = 2
 
 // GradeAnswer implements role.AnswerGrader. It has a model grade how far an answer answers its
-// question. It ignores the domain, which cannot change what counts as an answer. It has a model
-// grade how far an answer answers its question. It ignores the domain, which cannot change what
-// counts as an answer.
+// question. It ignores the domain, which cannot change what counts as an answer.
 func (g Judge) GradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	g.Domain = nil
 	statements := make([]labelled, len(in.Statements))

@@ -79,8 +79,7 @@ type remarkReply struct {
 
 var critiqueOutput = outputOf[critiqueReply]("critique")
 
-// Criticise implements role.Critic. It reviews a draft by fixed criteria. It reviews a draft by
-// fixed criteria.
+// Criticise implements role.Critic. It reviews a draft by fixed criteria.
 func (k Judge) Criticise(ctx context.Context, c role.Caller, in role.DraftInput) (role.Critique, error) {
 	wrong := func(r remarkReply) bool { return r.Statement < 0 || r.Statement > len(in.Draft.Statements) }
 	return typed[critiqueReply, role.Critique]{
@@ -129,9 +128,7 @@ var supportsOutput = outputOf[supportsReply]("support_grades")
 
 // GradeSupport implements role.SupportGrader. It grades the support of a draft's statements. A
 // statement without evidence is not supported. A statement whose grade is unreadable is partly
-// supported. It ignores the domain. It grades the support of a draft's statements. A statement
-// without evidence is not supported. A statement whose grade is unreadable is partly supported.
-// It ignores the domain.
+// supported. It ignores the domain.
 func (g Judge) GradeSupport(ctx context.Context, c role.Caller, in role.DraftInput) (role.SupportGrades, error) {
 	g.Domain = nil
 	out := role.SupportGrades{Grades: slices.Repeat([]role.Support{role.PartlySupported}, len(in.Draft.Statements))}
