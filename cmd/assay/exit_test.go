@@ -103,7 +103,7 @@ func TestHintDoctor(t *testing.T) {
 func TestHintResume(t *testing.T) {
 	a := &app{data: "my data", config: "lab.yaml", models: []string{"generator=lab/big"}}
 	got := message(a.hintResume(&engine.RunError{Run: "r1", Resumable: true, Err: context.Canceled}))
-	want := "interrupted; go on with: assay resume r1 --model generator=lab/big --config lab.yaml --data 'my data'"
+	want := "interrupted; continue with: assay resume r1 --model generator=lab/big --config lab.yaml --data 'my data'"
 	if got != want {
 		t.Errorf("the hint is %q, want %q", got, want)
 	}
