@@ -159,7 +159,7 @@ func TestLongConversation(t *testing.T) {
 func TestWindow(t *testing.T) {
 	long := strings.Repeat("é", maxTurnBytes)
 	turns := slices.Repeat([]assay.Turn{{Question: "Q?", Answer: long}}, 9)
-	got := talk{turns: turns, earlier: 2}.window()
+	got := priorTurns{turns: turns, earlier: 2}.window()
 	size := 0
 	for _, turn := range got.turns {
 		size += len(turn.Question) + len(turn.Answer)

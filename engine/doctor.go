@@ -252,10 +252,10 @@ func (x *examination) vectors() {
 		return
 	}
 	const name = "vectors"
-	shelf := newShelf(x.config.Encoders, time.Now)
-	c := &chooser{tenant: x.tenant, content: x.tenant.Content(), shelf: shelf, now: time.Now}
+	encoders := newEncoderCache(x.config.Encoders, time.Now)
+	c := &encoderSelector{tenant: x.tenant, content: x.tenant.Content(), encoders: encoders, now: time.Now}
 	s, err := c.status(x.ctx)
-	if x.failed(name, errors.Join(err, shelf.close())) {
+	if x.failed(name, errors.Join(err, encoders.close())) {
 		return
 	}
 	var counts []string

@@ -18,7 +18,7 @@ import (
 // text is empty or not valid UTF-8, if Limit is less than 1, or if a collection or filter key
 // occurs in no document that principal may see.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
-	defer e.catching.answering()()
+	defer e.embedder.answering()()
 	builtin, err := e.searcherFor(ctx, principal, q)
 	if err != nil {
 		return assay.Results{}, err
@@ -33,7 +33,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 // Explain runs Search and also returns how the results were found. With Config.Retriever it returns
 // assay.ErrInvalid.
 func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (Explanation, error) {
-	defer e.catching.answering()()
+	defer e.embedder.answering()()
 	if e.config.Retriever != nil {
 		return Explanation{}, fmt.Errorf("only the results of the built-in retriever can be explained: %w", assay.ErrInvalid)
 	}
@@ -61,7 +61,7 @@ func (e *Engine) searcherFor(ctx context.Context, principal assay.Principal, q a
 	if err != nil {
 		return nil, err
 	}
-	return s.within(&allowance{left: fillAlone}), nil // one allowance for all rounds of the search
+	return s.within(&fillBudget{left: fillAlone}), nil // one budget for all rounds of the search
 }
 
 // Documents yields the documents that principal may see, ordered by collection and URI, without

@@ -196,7 +196,7 @@ func intention(p payload, rec assay.Record) string {
 	case assay.StepVerify:
 		return "verifying each claim"
 	case assay.StepRole:
-		return "asking for " + jobs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
+		return "asking for " + taskOutputs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
 	case assay.StepReader:
 		return "reading: " + path.Base(rec.Path)
 	case assay.StepTool:
@@ -213,7 +213,7 @@ func intention(p payload, rec assay.Record) string {
 		if path.Base(rec.Path) == managedStep {
 			return "asking " + rec.Model
 		}
-		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).template()])
+		return fmt.Sprintf("asking %s for %s", rec.Model, taskOutputs[callOf(rec.Input).template()])
 	}
 	return string(rec.Kind)
 }

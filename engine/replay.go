@@ -42,13 +42,13 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	clock := watching{}
-	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: clock.see})
+	observer := runObserver{}
+	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: observer.stepEvent})
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	answer, err := e.answer(ctx, r, req, session, runTools{}, nil)
-	clock.complete(&answer, req)
+	observer.complete(&answer, req)
 	if diverged := session.Finish(); diverged != nil {
 		err = diverged
 	}

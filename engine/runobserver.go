@@ -16,9 +16,9 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A watching collects, from the steps of a run or its replay, what the answer reports about the
+// runObserver collects, from the steps of a run or its replay, what the answer reports about the
 // run itself: its active time and which model did each role's jobs.
-type watching struct {
+type runObserver struct {
 	active  time.Duration
 	calls   map[string][]run.Event // finished model calls by the path of their job
 	uses    map[use]assay.Usage
@@ -29,11 +29,11 @@ type watching struct {
 // A use is a role's model and its prompt.
 type use struct{ role, model, prompt string }
 
-func (w *watching) see(ev run.Event) {
+func (w *runObserver) stepEvent(ev run.Event) {
 	// Time after the last step is not counted, so that a replay reports the same time.
 	w.active = max(w.active, ev.Active)
 	if ev.Phase == run.StepEnd {
-		w.ended(ev)
+		w.stepEnded(ev)
 	}
 	if w.observe != nil {
 		w.observe(ev)
@@ -63,8 +63,8 @@ func roleOf(kind assay.StepKind, at string) string {
 	return ""
 }
 
-// ended records a step that has ended. The calls of a job end before the job.
-func (w *watching) ended(ev run.Event) {
+// stepEnded records a step that has ended. The calls of a job end before the job.
+func (w *runObserver) stepEnded(ev run.Event) {
 	if job := jobOf(ev.Path); ev.Kind == assay.StepModel && job != "" {
 		if w.calls == nil {
 			w.calls = map[string][]run.Event{}
@@ -136,7 +136,7 @@ func callOf(input json.RawMessage) modelCall {
 }
 
 // complete adds the collected data to the answer of a run that began with req.
-func (w *watching) complete(a *assay.Answer, req stored) {
+func (w *runObserver) complete(a *assay.Answer, req storedRequest) {
 	a.ElapsedMS = w.active.Milliseconds()
 	order := func(u use) int {
 		return slices.Index(append(slices.Clone(roleNames), assay.SearchRole), u.role)
@@ -165,7 +165,7 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 }
 
 // wroteLocally reports whether the local generator wrote a draft.
-func (w *watching) wroteLocally() bool {
+func (w *runObserver) wroteLocally() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(w.uses)), func(u use) bool {
 		return u.role == role.GeneratorRole && u.model == assay.LocalModel
 	})

@@ -63,8 +63,8 @@ func writeEncoder(ctx context.Context, t store.Tenant, c encoderChoice) error {
 // retryEncoder is how long to wait before opening an encoder again that could not be opened.
 const retryEncoder = 30 * time.Second
 
-// A shelf opens encoders and keeps them open.
-type shelf struct {
+// encoderCache opens encoders and keeps them open.
+type encoderCache struct {
 	from Encoders // nil: none
 	now  func() time.Time
 
@@ -78,12 +78,12 @@ type encoderFailure struct {
 	at  time.Time
 }
 
-func newShelf(from Encoders, now func() time.Time) *shelf {
-	return &shelf{from: from, now: now, opened: map[string]llm.Embedder{}, failed: map[string]encoderFailure{}}
+func newEncoderCache(from Encoders, now func() time.Time) *encoderCache {
+	return &encoderCache{from: from, now: now, opened: map[string]llm.Embedder{}, failed: map[string]encoderFailure{}}
 }
 
 // standard names the encoder to use if none was chosen; empty: none.
-func (s *shelf) standard() string {
+func (s *encoderCache) standard() string {
 	if s.from == nil {
 		return ""
 	}
@@ -91,7 +91,7 @@ func (s *shelf) standard() string {
 }
 
 // open returns an encoder and opens it if necessary.
-func (s *shelf) open(ctx context.Context, name string) (llm.Embedder, error) {
+func (s *encoderCache) open(ctx context.Context, name string) (llm.Embedder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.opened[name]; ok {
@@ -121,14 +121,14 @@ func (s *shelf) open(ctx context.Context, name string) (llm.Embedder, error) {
 
 // failure returns the error of the last attempt to open an encoder; nil: it was opened, or never
 // tried.
-func (s *shelf) failure(name string) error {
+func (s *encoderCache) failure(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed[name].err
 }
 
 // close closes all open encoders.
-func (s *shelf) close() error {
+func (s *encoderCache) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

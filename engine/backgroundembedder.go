@@ -26,9 +26,9 @@ const (
 	flushEvery  = 8192 // vectors between index flushes; until then other processes read them one by one
 )
 
-// A catching makes the missing vectors of an engine's documents, in the background and for Embed.
-// Only one pass runs at a time in a process, and only one process at a time makes vectors.
-type catching struct {
+// backgroundEmbedder makes the missing vectors of an engine's documents, in the background and for
+// Embed. Only one pass runs at a time in a process, and only one process at a time makes vectors.
+type backgroundEmbedder struct {
 	engine *Engine
 	every  time.Duration // see followEvery
 	active atomic.Int32  // questions and searches in progress
@@ -36,22 +36,22 @@ type catching struct {
 	wanted atomic.Int32  // callers waiting for a foreground pass
 	rate   atomic.Pointer[ingest.EmbedProgress]
 
-	passing chan struct{} // semaphore: holds a value during a pass
-	kick    chan struct{} // signals new work
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the background goroutine has ended; nil: not started
+	passLock chan struct{} // semaphore: holds a value during a pass
+	kick     chan struct{} // signals new work
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when the background goroutine has ended; nil: not started
 
 	mu     sync.Mutex
 	yields map[int]context.CancelFunc // cancel work that yields to an ingest
 	next   int
 }
 
-func newCatching(e *Engine) *catching {
-	return &catching{engine: e, every: followEvery, passing: make(chan struct{}, 1), kick: make(chan struct{}, 1), yields: map[int]context.CancelFunc{}}
+func newBackgroundEmbedder(e *Engine) *backgroundEmbedder {
+	return &backgroundEmbedder{engine: e, every: followEvery, passLock: make(chan struct{}, 1), kick: make(chan struct{}, 1), yields: map[int]context.CancelFunc{}}
 }
 
 // start starts the background goroutine that follows the content.
-func (c *catching) start() {
+func (c *backgroundEmbedder) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel, c.done = cancel, make(chan struct{})
 	go func() {
@@ -61,7 +61,7 @@ func (c *catching) start() {
 }
 
 // stop stops the background goroutine and waits for it.
-func (c *catching) stop() {
+func (c *backgroundEmbedder) stop() {
 	if c.done != nil {
 		c.cancel()
 		<-c.done
@@ -69,7 +69,7 @@ func (c *catching) stop() {
 }
 
 // wake makes the background goroutine look for new work.
-func (c *catching) wake() {
+func (c *backgroundEmbedder) wake() {
 	select {
 	case c.kick <- struct{}{}:
 	default: // already signalled
@@ -77,10 +77,10 @@ func (c *catching) wake() {
 }
 
 // follow makes a pass whenever the content has changed, until ctx ends.
-func (c *catching) follow(ctx context.Context) {
+func (c *backgroundEmbedder) follow(ctx context.Context) {
 	look := time.NewTicker(c.every)
 	defer look.Stop()
-	done := passed{sequence: -1}
+	done := passState{sequence: -1}
 	var failures time.Duration // length of the next pause
 	var until time.Time        // end of the pause
 	for {
@@ -105,17 +105,17 @@ func (c *catching) follow(ctx context.Context) {
 	}
 }
 
-// A passed describes the content that the last pass covered.
-type passed struct {
+// passState describes the content that the last pass covered.
+type passState struct {
 	model    string
 	sequence int64 // content sequence when the pass began
 	complete int64 // every passage up to here has a vector
 }
 
 // followOnce makes one pass, if anything has changed since the last.
-func (c *catching) followOnce(ctx context.Context, last passed) (passed, error) {
+func (c *backgroundEmbedder) followOnce(ctx context.Context, last passState) (passState, error) {
 	e := c.engine
-	chosen, err := e.chooser.choose(ctx)
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil {
 		return last, err
 	}
@@ -134,7 +134,7 @@ func (c *catching) followOnce(ctx context.Context, last passed) (passed, error) 
 	if report.Model != chosen.wanted { // the model changed while the pass waited; After was for the old one
 		return last, errYield
 	}
-	now := passed{model: report.Model, sequence: sequence, complete: sequence}
+	now := passState{model: report.Model, sequence: sequence, complete: sequence}
 	if len(report.Failed) > 0 { // they are retried after the next change
 		now.complete = opts.After
 	}
@@ -148,7 +148,7 @@ var errYield = errors.New("another pass is to begin")
 // yield is called before each background batch. It waits up to followYield for questions in
 // progress and as long as necessary for an ingest. It returns errYield if a foreground pass is
 // waiting.
-func (c *catching) yield(ctx context.Context) error {
+func (c *backgroundEmbedder) yield(ctx context.Context) error {
 	for waited := time.Duration(0); ; waited += 10 * time.Millisecond {
 		switch {
 		case c.wanted.Load() > 0:
@@ -170,7 +170,7 @@ const embeddingLock = "embedding"
 
 // pass makes the vectors that the wanted model still lacks, adds them to the index, and drops the
 // vectors of other models once the wanted model has caught up with them.
-func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
+func (c *backgroundEmbedder) pass(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
 	e := c.engine
 	if e.tenant.ReadOnly() {
 		return report, fmt.Errorf("make vectors: %w", assay.ErrReadOnly)
@@ -179,12 +179,12 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		return report, err // fail before waiting for other passes
 	}
 	select {
-	case c.passing <- struct{}{}:
-		defer func() { <-c.passing }()
+	case c.passLock <- struct{}{}:
+		defer func() { <-c.passLock }()
 	case <-ctx.Done():
 		return report, ctx.Err()
 	}
-	lock, err := c.alone(ctx, opts)
+	lock, err := c.lock(ctx, opts)
 	if err != nil {
 		return report, err
 	}
@@ -195,7 +195,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	}
 	before := opts.Before
 	opts.Before = func(ctx context.Context) error {
-		if chosen, err := e.chooser.choose(ctx); err != nil || chosen.wanted != model {
+		if chosen, err := e.encoderSelector.selection(ctx); err != nil || chosen.wanted != model {
 			return cmp.Or(err, errYield)
 		}
 		if before == nil {
@@ -216,7 +216,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		}
 	}
 	defer c.rate.Store(nil)
-	report, err = ingest.Embed(ctx, briefly{e.content, e}, encoder, opts)
+	report, err = ingest.Embed(ctx, shortLockContent{e.content, e}, encoder, opts)
 	if report.Stored > flushed {
 		err = errors.Join(err, c.flushLast(ctx))
 	}
@@ -227,24 +227,24 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 }
 
 // encoder returns the wanted model and the encoder that makes its vectors.
-func (c *catching) encoder(ctx context.Context) (model string, e llm.Embedder, err error) {
-	chosen, err := c.engine.chooser.choose(ctx)
+func (c *backgroundEmbedder) encoder(ctx context.Context) (model string, e llm.Embedder, err error) {
+	chosen, err := c.engine.encoderSelector.selection(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	if chosen.wanted == "" {
 		return "", nil, cmp.Or(chosen.problem, errNoEncoder)
 	}
-	e, err = c.engine.chooser.shelf.open(ctx, chosen.wanted)
+	e, err = c.engine.encoderSelector.encoders.open(ctx, chosen.wanted)
 	return chosen.wanted, e, err
 }
 
 // errNoEncoder is the error of an engine without encoders.
 var errNoEncoder = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
 
-// alone waits for the embedding lock and returns it. While another process holds it, alone reports
+// lock waits for the embedding lock and returns it. While another process holds it, lock reports
 // that process's progress.
-func (c *catching) alone(ctx context.Context, opts ingest.EmbedOptions) (io.Closer, error) {
+func (c *backgroundEmbedder) lock(ctx context.Context, opts ingest.EmbedOptions) (io.Closer, error) {
 	const every = 500 * time.Millisecond
 	for {
 		lock, err := c.engine.tenant.Lock(ctx, embeddingLock)
@@ -278,7 +278,7 @@ func (c *catching) alone(ctx context.Context, opts ingest.EmbedOptions) (io.Clos
 const lastFlush = 2 * time.Second
 
 // flushLast calls flush at the end of a pass. If ctx has ended it allows lastFlush more.
-func (c *catching) flushLast(ctx context.Context) error {
+func (c *backgroundEmbedder) flushLast(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return c.flush(ctx)
 	}
@@ -292,7 +292,7 @@ func (c *catching) flushLast(ctx context.Context) error {
 
 // flush adds the new vectors to the index on disk. If an ingest holds or wants the writer lock,
 // flush gives up without an error, because the ingest flushes the index itself.
-func (c *catching) flush(ctx context.Context) error {
+func (c *backgroundEmbedder) flush(ctx context.Context) error {
 	ctx, end := c.yielding(ctx)
 	defer end()
 	err := c.engine.write(ctx, writerPatience, func(store.Writer) error { return c.engine.flush(ctx) })
@@ -304,7 +304,7 @@ func (c *catching) flush(ctx context.Context) error {
 
 // dropReplaced drops the vectors of every model that the wanted model has caught up with.
 // Passages at which the wanted model failed do not count as missing.
-func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) error {
+func (c *backgroundEmbedder) dropReplaced(ctx context.Context, wanted string, failed int) error {
 	e := c.engine
 	models, err := e.content.Models(ctx)
 	if err != nil || len(models) == 0 || len(models) == 1 && models[0] == wanted {
@@ -328,7 +328,7 @@ func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) 
 			continue
 		}
 		err = e.write(yielding, forever, func(w store.Writer) error { return w.DropModel(yielding, m) })
-		e.chooser.forget()
+		e.encoderSelector.forget()
 		if yielding.Err() != nil && ctx.Err() == nil {
 			return errYield
 		}
@@ -341,7 +341,7 @@ func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) 
 
 // yielding returns a context that is cancelled when an ingest of this engine begins. The caller
 // must call end to release it.
-func (c *catching) yielding(ctx context.Context) (_ context.Context, end func()) {
+func (c *backgroundEmbedder) yielding(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,7 +357,7 @@ func (c *catching) yielding(ctx context.Context) (_ context.Context, end func())
 }
 
 // ingesting marks the beginning of an ingest; the returned function marks its end.
-func (c *catching) ingesting() (end func()) {
+func (c *backgroundEmbedder) ingesting() (end func()) {
 	c.busy.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -371,7 +371,7 @@ func (c *catching) ingesting() (end func()) {
 }
 
 // answering marks the beginning of a question or search; the returned function marks its end.
-func (c *catching) answering() (end func()) {
+func (c *backgroundEmbedder) answering() (end func()) {
 	c.active.Add(1)
 	return func() { c.active.Add(-1) }
 }

@@ -27,20 +27,20 @@ const (
 	fillStep             = 250 * time.Millisecond
 )
 
-// An allowance is the time that a group of searches may wait for vectors in total.
-type allowance struct {
+// fillBudget is the time that a group of searches may wait for vectors in total.
+type fillBudget struct {
 	mu   sync.Mutex
 	left time.Duration
 }
 
-// newAllowance returns the allowance of a run with the given wall time.
-func newAllowance(wall time.Duration) *allowance {
-	return &allowance{left: min(2*fillMost, wall/fillShare)}
+// newFillBudget returns the budget of a run with the given wall time.
+func newFillBudget(wall time.Duration) *fillBudget {
+	return &fillBudget{left: min(2*fillMost, wall/fillShare)}
 }
 
 // take returns how long the next search may wait. The caller returns unused time with giveBack. A
-// nil allowance grants fillAlone to each search.
-func (a *allowance) take() time.Duration {
+// nil budget grants fillAlone to each search.
+func (a *fillBudget) take() time.Duration {
 	if a == nil {
 		return fillAlone
 	}
@@ -51,7 +51,7 @@ func (a *allowance) take() time.Duration {
 	return taken
 }
 
-func (a *allowance) giveBack(unused time.Duration) {
+func (a *fillBudget) giveBack(unused time.Duration) {
 	if a == nil || unused <= 0 {
 		return
 	}
@@ -60,10 +60,10 @@ func (a *allowance) giveBack(unused time.Duration) {
 	a.left += unused
 }
 
-// A filler makes the missing vectors of passages that a search needs. It keeps them for later
+// vectorFiller makes the missing vectors of passages that a search needs. It keeps them for later
 // searches and stores them as soon as this process can take the writer lock. If it never can,
 // only the work of making them is lost.
-type filler struct {
+type vectorFiller struct {
 	engine *Engine
 
 	mu      sync.Mutex
@@ -75,12 +75,12 @@ type filler struct {
 
 type fillKey struct{ model, hash string }
 
-func newFiller(e *Engine) *filler {
-	return &filler{engine: e, made: map[fillKey]llm.Vector{}, making: map[fillKey]bool{}}
+func newVectorFiller(e *Engine) *vectorFiller {
+	return &vectorFiller{engine: e, made: map[fillKey]llm.Vector{}, making: map[fillKey]bool{}}
 }
 
-// by returns a retrieve.Filler that embeds with e and waits within a.
-func (f *filler) by(e llm.Embedder, a *allowance) retrieve.Filler {
+// withBudget returns a retrieve.Filler that embeds with e and waits within a.
+func (f *vectorFiller) withBudget(e llm.Embedder, a *fillBudget) retrieve.Filler {
 	return func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
 		began, allowed := time.Now(), a.take()
 		defer func() { a.giveBack(allowed - time.Since(began)) }()
@@ -92,7 +92,7 @@ func (f *filler) by(e llm.Embedder, a *allowance) retrieve.Filler {
 	}
 }
 
-func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, until time.Time) ([]llm.Vector, error) {
+func (f *vectorFiller) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, until time.Time) ([]llm.Vector, error) {
 	vectors := make([]llm.Vector, len(ps))
 	todo := f.begin(e.Model(), ps, vectors)
 	defer f.end(e.Model(), todo, ps)
@@ -124,7 +124,7 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, u
 
 // begin fills in the vectors that were made before. It returns the indexes of the passages to
 // embed, without those that another search is embedding now.
-func (f *filler) begin(model string, ps []assay.Passage, vectors []llm.Vector) (todo []int) {
+func (f *vectorFiller) begin(model string, ps []assay.Passage, vectors []llm.Vector) (todo []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, p := range ps {
@@ -139,7 +139,7 @@ func (f *filler) begin(model string, ps []assay.Passage, vectors []llm.Vector) (
 	return todo
 }
 
-func (f *filler) end(model string, todo []int, ps []assay.Passage) {
+func (f *vectorFiller) end(model string, todo []int, ps []assay.Passage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, i := range todo {
@@ -147,7 +147,7 @@ func (f *filler) end(model string, todo []int, ps []assay.Passage) {
 	}
 }
 
-func (f *filler) keep(key fillKey, v llm.Vector) {
+func (f *vectorFiller) keep(key fillKey, v llm.Vector) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.made) < fillKept {
@@ -157,7 +157,7 @@ func (f *filler) keep(key fillKey, v llm.Vector) {
 
 // batch returns the next passages to embed and their size in bytes. It returns none if there is
 // no time left for them.
-func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batch []assay.Passage, bytes int) {
+func (f *vectorFiller) batch(ps []assay.Passage, todo []int, left time.Duration) (batch []assay.Passage, bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	step := min(left, fillStep).Seconds()
@@ -179,7 +179,7 @@ func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batc
 	return batch, bytes
 }
 
-func (f *filler) measured(bytes int, took time.Duration) {
+func (f *vectorFiller) measured(bytes int, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.perByte = took.Seconds() / float64(max(1, bytes))
@@ -187,7 +187,7 @@ func (f *filler) measured(bytes int, took time.Duration) {
 
 // store writes the vectors to the store if it gets the writer lock within the given patience. If
 // it fails, the next call tries again.
-func (f *filler) store(ctx context.Context, model string, patience time.Duration) {
+func (f *vectorFiller) store(ctx context.Context, model string, patience time.Duration) {
 	f.mu.Lock()
 	var vectors []store.Vector
 	for key, values := range f.made {
@@ -216,7 +216,7 @@ func (f *filler) store(ctx context.Context, model string, patience time.Duration
 
 // close stores the remaining vectors and adds the stored ones to the index on disk if it gets the
 // writer lock. Otherwise the next process reads them from the store.
-func (f *filler) close() {
+func (f *vectorFiller) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
 	defer cancel()
 	models := map[string]bool{}

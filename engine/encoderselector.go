@@ -17,23 +17,23 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A chooser decides which model's vectors are searched. It is the wanted model unless another
+// encoderSelector decides which model's vectors are searched. It is the wanted model unless another
 // model has embedded more passages. Then the other model serves until the wanted one has caught
 // up.
-type chooser struct {
-	tenant  store.Tenant
-	content store.Content
-	shelf   *shelf
-	now     func() time.Time
+type encoderSelector struct {
+	tenant   store.Tenant
+	content  store.Content
+	encoders *encoderCache
+	now      func() time.Time
 
 	mu   sync.Mutex
-	last *choice   // nil: none yet
-	seen string    // encoder setting and models that last is based on
-	next time.Time // when to compare the coverage of the models again
+	last *encoderSelection // nil: none yet
+	seen string            // encoder setting and models that last is based on
+	next time.Time         // when to compare the coverage of the models again
 }
 
-// A choice is the decision of a chooser.
-type choice struct {
+// encoderSelection is the decision of an encoderSelector.
+type encoderSelection struct {
 	wanted   string       // model that passages are embedded with; empty: none
 	serving  string       // model whose vectors are searched; empty: text only
 	embedder llm.Embedder // encoder of the serving model; nil: text only
@@ -49,12 +49,12 @@ const (
 	rechooseShare = 100
 )
 
-// choose returns the current choice. It is cheap while nothing has changed.
-func (c *chooser) choose(ctx context.Context) (*choice, error) {
+// selection returns the current selection. It is cheap while nothing has changed.
+func (c *encoderSelector) selection(ctx context.Context) (*encoderSelection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shelf.from == nil {
-		return &choice{}, nil
+	if c.encoders.from == nil {
+		return &encoderSelection{}, nil
 	}
 	models, err := c.content.Models(ctx)
 	if err != nil {
@@ -80,19 +80,19 @@ func (c *chooser) choose(ctx context.Context) (*choice, error) {
 }
 
 // forget makes the next choose decide again.
-func (c *chooser) forget() {
+func (c *encoderSelector) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = nil
 }
 
-// decide makes the choice. An error comes from the store or means that ctx has ended.
-func (c *chooser) decide(ctx context.Context, setting []byte, models []string) (*choice, error) {
+// decide makes the selection. An error comes from the store or means that ctx has ended.
+func (c *encoderSelector) decide(ctx context.Context, setting []byte, models []string) (*encoderSelection, error) {
 	stored, err := decodeEncoder(setting)
 	if err != nil {
-		return &choice{problem: err, notes: []assay.Note{searchNote(textAlone(err))}}, nil
+		return &encoderSelection{problem: err, notes: []assay.Note{searchNote(textAlone(err))}}, nil
 	}
-	next := &choice{wanted: cmp.Or(stored.Model, c.shelf.standard())}
+	next := &encoderSelection{wanted: cmp.Or(stored.Model, c.encoders.standard())}
 	if next.wanted == "" {
 		return next, nil
 	}
@@ -101,20 +101,20 @@ func (c *chooser) decide(ctx context.Context, setting []byte, models []string) (
 		return nil, err
 	}
 	for _, m := range ahead {
-		e, err := c.shelf.open(ctx, m.model)
+		e, err := c.encoders.open(ctx, m.model)
 		if err != nil {
 			continue // its vectors cannot be searched without the encoder
 		}
 		next.serving, next.embedder = m.model, e
 		// The note does not state the coverage, because the reader may not see all passages.
 		why := "are not all made yet"
-		if err := c.shelf.failure(next.wanted); err != nil {
+		if err := c.encoders.failure(next.wanted); err != nil {
 			why = fmt.Sprintf("cannot be made: %v", err)
 		}
 		next.notes = []assay.Note{searchNote(fmt.Sprintf("searched with the vectors of %s: those of %s %s", m.model, next.wanted, why))}
 		return next, ctx.Err()
 	}
-	if next.embedder, next.problem = c.shelf.open(ctx, next.wanted); next.problem == nil {
+	if next.embedder, next.problem = c.encoders.open(ctx, next.wanted); next.problem == nil {
 		next.serving = next.wanted
 	} else {
 		next.notes = []assay.Note{searchNote(textAlone(next.problem))}
@@ -132,7 +132,7 @@ type leader struct {
 }
 
 // ahead returns the models that have more vectors than the wanted one, most vectors first.
-func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]leader, error) {
+func (c *encoderSelector) ahead(ctx context.Context, wanted string, models []string) ([]leader, error) {
 	others := slices.DeleteFunc(slices.Clone(models), func(m string) bool { return m == wanted })
 	if len(others) == 0 {
 		return nil, nil
@@ -159,12 +159,12 @@ func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]
 type searcher struct {
 	retriever *retrieve.Retriever
 	notes     []assay.Note
-	filler    func(*allowance) retrieve.Filler // nil: vectors are not filled in
-	encoder   string                           // name of the encoder; empty: none
-	remote    bool                             // the encoder is a service
-	ranker    *rerank.Texts                    // reranker model; nil: none
-	local     retrieve.Ranker                  // fallback for ranker
-	domain    *prompted.Domain                 // vocabulary for query rewrites; nil: none
+	filler    func(*fillBudget) retrieve.Filler // nil: vectors are not filled in
+	encoder   string                            // name of the encoder; empty: none
+	remote    bool                              // the encoder is a service
+	ranker    *rerank.Texts                     // reranker model; nil: none
+	local     retrieve.Ranker                   // fallback for ranker
+	domain    *prompted.Domain                  // vocabulary for query rewrites; nil: none
 }
 
 // variants is how many rewrites of a query in the domain's vocabulary are searched with it.
@@ -181,9 +181,9 @@ func (s *searcher) worded(q assay.Query) assay.Query {
 // forRun returns a searcher for one run. It waits for vectors no longer than the run's wall time
 // allows, and not at all if the encoder is a service and the run has a limit on calls, tokens or
 // cost.
-func (s *searcher) forRun(req stored) *searcher {
+func (s *searcher) forRun(req storedRequest) *searcher {
 	b := req.Budget
-	run := *s.within(newAllowance(b.Wall))
+	run := *s.within(newFillBudget(b.Wall))
 	if counted := b.Calls > 0 || b.Tokens > 0 || b.CostMicros > 0; s.remote && counted {
 		run.retriever = s.retriever.WithFill(nil)
 	}
@@ -206,7 +206,7 @@ func (s *searcher) services() string {
 }
 
 // within returns a searcher that waits for vectors within a.
-func (s *searcher) within(a *allowance) *searcher {
+func (s *searcher) within(a *fillBudget) *searcher {
 	other := *s
 	if s.filler != nil {
 		other.retriever = s.retriever.WithFill(s.filler(a))
@@ -216,11 +216,11 @@ func (s *searcher) within(a *allowance) *searcher {
 
 // forOne returns the retriever for one search and the ranker of its hits, which is nil without a
 // reranker model.
-func (s *searcher) forOne() (*retrieve.Retriever, *reader) {
+func (s *searcher) forOne() (*retrieve.Retriever, *modelRanker) {
 	if s.ranker == nil {
 		return s.retriever, nil
 	}
-	r := &reader{texts: *s.ranker, local: s.local}
+	r := &modelRanker{texts: *s.ranker, local: s.local}
 	return s.retriever.WithRanker(r), r
 }
 
@@ -240,7 +240,7 @@ func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Que
 	return e, err
 }
 
-func (s *searcher) note(r *assay.Results, q assay.Query, ranker *reader) {
+func (s *searcher) note(r *assay.Results, q assay.Query, ranker *modelRanker) {
 	if q.Mode != assay.ModeText { // text searches use no encoder
 		r.Notes = append(slices.Clone(s.notes), r.Notes...)
 	}

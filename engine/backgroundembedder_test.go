@@ -19,7 +19,7 @@ import (
 func TestModelChangesWhileAPassWaits(t *testing.T) {
 	e := openWith(t, t.TempDir(), someEncoders("old/64", "new/64"))
 	ingestPaths(t, e, writeNotes(t, 0, 10))
-	last, err := e.catching.followOnce(t.Context(), passed{sequence: -1})
+	last, err := e.embedder.followOnce(t.Context(), passState{sequence: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 	waited := make(chan error, 1)
 	go func() {
 		var err error
-		last, err = e.catching.followOnce(t.Context(), last)
+		last, err = e.embedder.followOnce(t.Context(), last)
 		waited <- err
 	}()
 	time.Sleep(100 * time.Millisecond) // the pass waits by now; if not, it uses the new model at once
@@ -43,19 +43,19 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-waited
-	if _, err := e.catching.followOnce(t.Context(), last); err != nil {
+	if _, err := e.embedder.followOnce(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	wantCoverage(t, e, "new/64", 12, 12)
 }
 
-// TestFillAfterASlowBatch checks that a filler makes vectors again after a slow batch.
+// TestFillAfterASlowBatch checks that a vectorFiller makes vectors again after a slow batch.
 func TestFillAfterASlowBatch(t *testing.T) {
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
-	f := newFiller(e)
+	f := newVectorFiller(e)
 	f.measured(1, time.Minute)
-	fill := f.by(encoders.byName["first/64"], nil)
+	fill := f.withBudget(encoders.byName["first/64"], nil)
 	p := assay.Passage{Text: "The lantern burns brightly in the harbour at night."}
 	for range 50 {
 		made, err := fill(t.Context(), "first/64", []assay.Passage{p})

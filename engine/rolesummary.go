@@ -10,9 +10,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// jobs describes the output of each task, by the name of its prompt template. The empty name belongs
-// to a verifier that is a service.
-var jobs = map[string]string{
+// taskOutputs describes the output of each task, by the name of its prompt template. The empty name
+// belongs to a verifier that is a service.
+var taskOutputs = map[string]string{
 	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
 	role.RewriterRole: "other wordings", role.RouterTask: "how much work it is", role.QuerierTask: "the next query", role.ClarifierTask: "what is meant",
 	role.ScorerTask: "scores of the hits", role.RefinerTask: "the relevant parts of the hits", role.RetrievalGraderTask: "grades of the hits", role.SupportGraderTask: "what the sources support",
@@ -21,12 +21,12 @@ var jobs = map[string]string{
 	role.AnswerGraderTask: "whether that answers it",
 }
 
-// A summing summarises a role's output in a few words. It returns "" if the output cannot be
+// summariser summarises a role's output in a few words. It returns "" if the output cannot be
 // decoded.
-type summing func(output json.RawMessage) string
+type summariser func(output json.RawMessage) string
 
-// sum returns a summing for outputs of type T.
-func sum[T any](say func(T) string) summing {
+// summariserOf returns the summariser of outputs of type T.
+func summariserOf[T any](say func(T) string) summariser {
 	return func(output json.RawMessage) string {
 		if v := decode[T](output); v != nil {
 			return say(*v)
@@ -35,21 +35,21 @@ func sum[T any](say func(T) string) summing {
 	}
 }
 
-// brought holds the summings of the roles whose output is worth summarising.
-var brought = map[string]summing{
-	role.ActorRole: sum(actorSummary),
-	role.ExtractorTask: sum(func(x role.Extraction) string {
+// summarisers are the summarisers of the tasks whose output is worth summarising, by task.
+var summarisers = map[string]summariser{
+	role.ActorRole: summariserOf(actorSummary),
+	role.ExtractorTask: summariserOf(func(x role.Extraction) string {
 		return fmt.Sprintf("%d named, %d facts", len(x.Entities), len(x.Facts))
 	}),
-	role.ClarifierTask: sum(func(c role.Clarity) string {
+	role.ClarifierTask: summariserOf(func(c role.Clarity) string {
 		if !c.Ambiguous {
 			return "not ambiguous"
 		}
 		return "ambiguous, " + counted(len(c.Readings), "reading")
 	}),
-	role.SummariserTask: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
-	role.ComparerTask:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
-	role.RewriterRole: sum(func(r role.Rewriting) string {
+	role.SummariserTask: summariserOf(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
+	role.ComparerTask:   summariserOf(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
+	role.RewriterRole: summariserOf(func(r role.Rewriting) string {
 		texts := make([]string, len(r.Queries))
 		for i, q := range r.Queries {
 			texts[i] = fmt.Sprintf("%.80q", q)
@@ -59,38 +59,38 @@ var brought = map[string]summing{
 		}
 		return strings.Join(texts, ", ")
 	}),
-	role.RetrievalGraderTask: sum(func(g role.RetrievalGrades) string {
+	role.RetrievalGraderTask: summariserOf(func(g role.RetrievalGrades) string {
 		return tally(g.Grades, role.Relevant, role.PartlyRelevant, role.NotRelevant)
 	}),
-	role.SupportGraderTask: sum(func(g role.SupportGrades) string {
+	role.SupportGraderTask: summariserOf(func(g role.SupportGrades) string {
 		return tally(g.Grades, role.FullySupported, role.PartlySupported, role.NotSupported)
 	}),
-	role.AnswerGraderTask: sum(func(g role.AnswerGrade) string {
+	role.AnswerGraderTask: summariserOf(func(g role.AnswerGrade) string {
 		if g.Relevance == nil {
 			return "it cannot be told"
 		}
 		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("nothing of", g.Lacks)
 	}),
-	role.PlannerRole: sum(func(r role.Revision) string { return said(string(r.Decision)+" the rest of the plan", r.Reason) }),
-	role.RouterTask:  sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
-	role.QuerierTask: sum(func(n role.NextQuery) string {
+	role.PlannerRole: summariserOf(func(r role.Revision) string { return said(string(r.Decision)+" the rest of the plan", r.Reason) }),
+	role.RouterTask:  summariserOf(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
+	role.QuerierTask: summariserOf(func(n role.NextQuery) string {
 		if n.Query == "" {
 			return said("no other query is known", n.Reason)
 		}
 		return said(fmt.Sprintf("%q", n.Query), n.Reason)
 	}),
-	role.AnalystTask: sum(func(a role.Analysis) string {
+	role.AnalystTask: summariserOf(func(a role.Analysis) string {
 		n := 0
 		for _, c := range a.Categories {
 			n += len(c.Statements)
 		}
 		return counted(n, "statement") + " sorted" + listed("open", a.Open)
 	}),
-	role.ReflectorTask: sum(func(r role.Reflection) string {
+	role.ReflectorTask: summariserOf(func(r role.Reflection) string {
 		return said(fmt.Sprintf("%s, coverage %.2f", r.Status, r.Coverage), r.Justification)
 	}),
-	role.JudgeRole: sum(func(j role.Judgement) string { return string(j.Verdict) + listed("to revise", j.Revise) }),
-	role.CriticTask: sum(func(c role.Critique) string {
+	role.JudgeRole: summariserOf(func(j role.Judgement) string { return string(j.Verdict) + listed("to revise", j.Revise) }),
+	role.CriticTask: summariserOf(func(c role.Critique) string {
 		return fmt.Sprintf("grounded %s, complete %s, relevant %s, clear %s; %s", c.Grounded, c.Complete, c.Relevant, c.Clear, counted(len(c.Remarks), "remark"))
 	}),
 }
@@ -132,7 +132,7 @@ func roleSummary(rec assay.Record) string {
 	if o := decode[role.Outcome](rec.Output); o != nil && o.Failure != "" {
 		return "the " + name + " failed: " + o.Failure
 	}
-	if say := brought[name]; say != nil {
+	if say := summarisers[name]; say != nil {
 		if text := say(rec.Output); text != "" {
 			return name + ": " + text
 		}
