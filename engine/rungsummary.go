@@ -14,7 +14,7 @@ func rungSummary(rec assay.Record) string {
 	if names := decode[[]string](rec.Output); names != nil {
 		return counted(len(*names), "collection") + ": " + strings.Join(*names, ", ")
 	}
-	c, f := decode[strategy.Climb](rec.Input), decode[strategy.Footing](rec.Output)
+	c, f := decode[strategy.RungInput](rec.Input), decode[strategy.RungOutput](rec.Output)
 	if c == nil || f == nil {
 		return string(rec.Kind)
 	}

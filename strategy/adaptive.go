@@ -35,15 +35,15 @@ var adaptiveSpec = Spec{
 func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"
-	var said notes
-	route, err := env.route(ctx, s, &said)
+	var notes noteList
+	route, err := env.route(ctx, s, &notes)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable(name, stop, err, said), nil
+		return env.unplannable(name, stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	var found []finding
+	var found []subQuestion
 	switch route.Complexity {
 	case role.Simple:
 		env.Limits.Candidates = env.Settings.Adaptive.Simple
@@ -53,12 +53,12 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		found, err = env.planned(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
-		return env.moderate(ctx, s, name, said)
+		return env.moderate(ctx, s, name, notes)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	found[0].notes.join(said)
+	found[0].notes.join(notes)
 	if len(found) == 1 { // searched as one question
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 		return answer, err
@@ -72,11 +72,11 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 
 // moderate searches and answers in rounds until an answer is complete: its evidence is sufficient
 // and the answer grader finds nothing missing. It returns the best answer of all rounds.
-func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes) (Result, error) {
-	found := []finding{{question: e.Question, stop: assay.StopIterationLimit, notes: said}}
-	f := &found[0]
+func (e Env) moderate(ctx context.Context, s run.Scope, name string, notes noteList) (Result, error) {
+	found := []subQuestion{{question: e.Question, stop: assay.StopIterationLimit, notes: notes}}
+	sq := &found[0]
 	var best Result
-	var t trail
+	var t searchHistory
 	query, outer := e.Question, s
 	loop := e
 	loop.inLoop = true
@@ -87,32 +87,32 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	for round := range e.Settings.Adaptive.Rounds {
 		s := s.Sub("round", round)
 		if round > 0 {
-			next, stop, err := e.next(ctx, s, e.Question, f, t, append(slices.Clone(f.grade.Missing), best.lacks...))
+			next, stop, err := e.nextQuery(ctx, s, e.Question, sq, t, append(slices.Clone(sq.grade.Missing), best.lacks...))
 			if cut := stopOf(err); cut != "" {
-				f.ends(cut, err)
+				sq.endSearch(cut, err)
 				break
 			}
 			if err != nil {
 				return Result{}, err
 			}
 			if stop != "" {
-				f.stop = stop
+				sq.stop = stop
 				break
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, e, query, &t)
+		_, err := sq.searchNext(ctx, s, e, query, &t)
 		if err == nil {
-			err = f.gradeOrPass(ctx, s, e)
+			err = sq.gradeAboveFloor(ctx, s, e)
 		}
 		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
+			sq.endSearch(stop, err)
 		} else if err != nil {
 			return Result{}, err
 		}
 		answer, _, err := loop.finish(ctx, s.Sub("finish", 0), name, found)
 		if err == nil {
-			err = complete.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
+			err = complete.relevance(ctx, s.Sub("complete", 0), &answer, &sq.notes)
 		}
 		if err != nil {
 			return Result{}, err
@@ -121,17 +121,17 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			best = answer
 		}
 		switch {
-		case f.cutShort():
+		case sq.cutShort():
 		case answer.Status == assay.Answered && len(answer.lacks) == 0:
-			f.stop = assay.StopSufficient
-		case f.dry.ends():
-			f.stop = assay.StopNoProgress
+			sq.stop = assay.StopSufficient
+		case sq.noProgress.stalled():
+			sq.stop = assay.StopNoProgress
 		default:
 			continue
 		}
 		break
 	}
-	if f.passed {
+	if sq.gradeSkipped {
 		var err error
 		if best, _, err = e.finish(ctx, outer.Sub("finish", 0), name, found); err != nil {
 			return Result{}, err
@@ -141,60 +141,60 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 }
 
 // route asks the router how complex the question is. If the router fails, the route is Moderate.
-func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, error) {
-	return hand(ctx, s, e, job[string, role.Route]{
+func (e Env) route(ctx context.Context, s run.Scope, notes *noteList) (role.Route, error) {
+	return runRole(ctx, s, e, job[string, role.Route]{
 		task:     role.RouterTask,
 		do:       e.Roles.Planner.Route,
 		cautious: role.Route{Complexity: role.Moderate, Reason: "the router failed"},
-	}, e.Question, said)
+	}, e.Question, notes)
 }
 
 // rounds searches for the question itself, then for its gaps, with at most n searches, all of them
 // narrowed by filter, and within the time of a sub-question.
-func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
-	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	timed, err := e.timed(ctx, s)
+func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]subQuestion, error) {
+	sq := subQuestion{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
+	timed, err := e.withTimeLimit(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	err = f.goOn(ctx, timed, e, n)
+	err = sq.goOn(ctx, timed, e, n)
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
-		err = f.gradeLate(ctx, s.Sub("late", 0), e)
+		sq.endSearch(stop, err)
+		err = sq.gradeWithoutModel(ctx, s.Sub("late", 0), e)
 	}
-	return []finding{f}, err
+	return []subQuestion{sq}, err
 }
 
 // goOn searches until the hits of f are sufficient, the querier knows no better query, two searches
 // in a row made no progress, or n searches were made.
-func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
-	var t trail
-	query := f.question
+func (sq *subQuestion) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
+	var t searchHistory
+	query := sq.question
 	for round := range n {
 		s := s.Sub("round", round)
 		if round > 0 {
-			next, stop, err := env.next(ctx, s, f.question, f, t, f.grade.Missing)
+			next, stop, err := env.nextQuery(ctx, s, sq.question, sq, t, sq.grade.Missing)
 			if err != nil {
 				return err
 			}
 			if stop != "" {
-				f.stop = stop
+				sq.stop = stop
 				return nil
 			}
 			query = next
 		}
-		_, err := f.findOn(ctx, s, env, query, &t)
+		_, err := sq.searchNext(ctx, s, env, query, &t)
 		if err == nil {
-			err = f.gradeOrPass(ctx, s, env)
+			err = sq.gradeAboveFloor(ctx, s, env)
 		}
 		switch {
 		case err != nil:
 			return err
-		case f.sufficient():
-			f.stop = assay.StopSufficient
+		case sq.sufficient():
+			sq.stop = assay.StopSufficient
 			return nil
-		case f.dry.ends():
-			f.stop = assay.StopNoProgress
+		case sq.noProgress.stalled():
+			sq.stop = assay.StopNoProgress
 			return nil
 		}
 	}
@@ -203,12 +203,12 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 
 // planned plans the question and searches for its sub-questions, each after those that it needs. A
 // question that the plan does not split is searched in rounds.
-func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
-	plan, said, err := e.plan(ctx, s)
+func (e Env) planned(ctx context.Context, s run.Scope) ([]subQuestion, error) {
+	plan, notes, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		f := finding{question: e.Question, notes: said}
-		f.ends(stop, err)
-		return []finding{f}, nil
+		sq := subQuestion{question: e.Question, notes: notes}
+		sq.endSearch(stop, err)
+		return []subQuestion{sq}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	if len(plan.SubQuestions) == 1 { // not split, so each search leads to the next
 		found, err := e.rounds(ctx, s, plan.SubQuestions[0].Filter, e.Limits.Iterations)
 		if err == nil {
-			found[0].notes.join(said)
+			found[0].notes.join(notes)
 		}
 		return found, err
 	}
@@ -225,7 +225,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		found[0].notes.join(said)
+		found[0].notes.join(notes)
 		return found, nil
 	}
 	e = e.inSteps(plan)
@@ -233,9 +233,9 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole.notes.join(said)
+	whole.notes.join(notes)
 	if whole.cutShort() {
-		return []finding{whole}, nil
+		return []subQuestion{whole}, nil
 	}
 	parts, err := e.hops(ctx, s, plan, nil)
 	return join(whole, parts), err

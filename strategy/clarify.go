@@ -25,15 +25,15 @@ const (
 // clarify asks back if the question does not name its subject, as in "How do I configure it?"
 // without a conversation, and the documents offer several. It takes no step for a question that is
 // clear by its words. Done is false in that case, and also if only one subject is possible.
-func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer Result, done bool, err error) {
-	if e.untold.words != "" {
-		return e.askWhich(strategy), true, nil
+func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, notes *noteList) (answer Result, done bool, err error) {
+	if e.unresolved.words != "" {
+		return e.askAntecedent(strategy), true, nil
 	}
 	open, bare := surface.Dangling(e.Question)
-	if open == "" || e.picked != "" {
+	if open == "" || e.chosenMeaning != "" {
 		return Result{}, false, nil
 	}
-	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
+	sq, q := subQuestion{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
 	var found assay.Results
 	if !bare { // a bare question has no word to search for
 		found, err = e.search(ctx, s, q)
@@ -43,21 +43,21 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 		if err != nil {
 			return Result{}, false, err
 		}
-		f.take(e, q, found)
-		f.iterations++
+		sq.addResults(e, q, found)
+		sq.iterations++
 	}
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Open: open, Hits: found.Hits, Means: topics(found.Hits)}
-	c, err := e.ambiguity(ctx, s, in, said)
+	c, err := e.ambiguity(ctx, s, in, notes)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		if names := readingNames(in.Means, []int{0}[:min(1, len(in.Means))]); len(names) == 1 {
-			said.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
+			notes.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
 		}
 		return Result{}, false, nil
 	}
 	if err != nil {
 		return Result{}, false, err
 	}
-	r := e.base(strategy, []finding{f})
+	r := e.base(strategy, []subQuestion{sq})
 	whole := strings.EqualFold(strings.TrimRight(strings.TrimSpace(e.Question), "?!. "), open)
 	r.details.ambiguous = fmt.Sprintf("The question does not say what %q stands for.", open)
 	if whole {
@@ -67,17 +67,17 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	return r, true, nil
 }
 
-// An untold describes the unresolved words of a follow-up: the words, and their possible
+// unresolvedReferences describes the unresolved words of a follow-up: the words, and their possible
 // antecedents in the conversation, if these are known.
-type untold struct {
-	words string
-	means []string
+type unresolvedReferences struct {
+	words       string
+	antecedents []string
 }
 
-// askWhich asks back about words of a follow-up that the conversation does not explain.
-func (e Env) askWhich(strategy string) Result {
-	r := e.base(strategy, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
-	words, names := sources{}.line(e.untold.words), shownNames(e.untold.means)
+// askAntecedent asks back about words of a follow-up that the conversation does not explain.
+func (e Env) askAntecedent(strategy string) Result {
+	r := e.base(strategy, []subQuestion{{question: e.Question, stop: assay.StopAmbiguous}})
+	words, names := sources{}.line(e.unresolved.words), shownNames(e.unresolved.antecedents)
 	if len(names) < 2 {
 		names = nil
 	}
@@ -99,12 +99,12 @@ func topics(hits []assay.Hit) []sense.Sense {
 
 // ambiguity asks the clarifier whether a question is ambiguous. If the clarifier fails, the
 // question is not. Readings that were not offered are ignored.
-func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, said *notes) (role.Clarity, error) {
-	c, err := hand(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
+func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, notes *noteList) (role.Clarity, error) {
+	c, err := runRole(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
 		task:     role.ClarifierTask,
 		do:       e.Roles.Rewriter.Clarify,
 		cautious: role.Clarity{Readings: []int{}},
-	}, in, said)
+	}, in, notes)
 	var known []int
 	for _, i := range c.Readings {
 		if i >= 0 && i < len(in.Means) && !slices.Contains(known, i) {
@@ -196,7 +196,7 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 // subjects that the question fits equally, answer the question differently. If there are two or three, each is answered separately from the hits already found.
 // If there are more, or the answers do not cover the question, it asks back. It takes no step if
 // there are no such documents.
-func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
+func (e Env) readings(ctx context.Context, s run.Scope, answer Result, notes *noteList) (Result, error) {
 	if e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
 		return answer, nil
 	}
@@ -204,14 +204,14 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: sense.Alike(e.Question, found.Hits)}
 	if len(in.Means) < 2 && answer.Status != assay.Conflicting {
 		var err error
-		if in.Means, err = e.subjects(ctx, s, found.Hits, said); err != nil {
+		if in.Means, err = e.subjects(ctx, s, found.Hits, notes); err != nil {
 			return Result{}, err
 		}
 	}
 	if len(in.Means) < 2 {
 		return answer, nil
 	}
-	c, err := e.ambiguity(ctx, s, in, said)
+	c, err := e.ambiguity(ctx, s, in, notes)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		return answer, nil
 	}
@@ -247,7 +247,7 @@ const leastAnswered = 0.5
 // subjects returns the documents that the question may be about, if the reader finds different
 // answers in them. It takes no step if only one document is possible. If the reader fails, it returns
 // none and adds a note.
-func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *notes) ([]sense.Sense, error) {
+func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]sense.Sense, error) {
 	if e.ReaderModel == "" {
 		return nil, nil
 	}
@@ -272,7 +272,7 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *
 		return nil, nil
 	}
 	if out.Failure != "" {
-		said.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
+		notes.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
 	}
 	var senses []sense.Sense
 	for _, i := range out.Distinct {
@@ -290,7 +290,7 @@ type subjectsFound struct {
 // answerEach answers the question for each of the chosen senses with sufficient evidence, under its
 // name. The answer's Readings are the names with a supported statement.
 func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (Result, error) {
-	var each []finding
+	var each []subQuestion
 	var names []string
 	for n, i := range chosen {
 		of := found
@@ -298,9 +298,9 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 		for _, h := range senses[i].Hits {
 			of.Hits = append(of.Hits, found.Hits[h])
 		}
-		f := finding{question: e.Question, stop: assay.StopSufficient}
-		f.take(e, assay.Query{Text: e.Question}, of)
-		err := f.regrade(ctx, s.Sub("reading", n), e)
+		sq := subQuestion{question: e.Question, stop: assay.StopSufficient}
+		sq.addResults(e, assay.Query{Text: e.Question}, of)
+		err := sq.gradeAll(ctx, s.Sub("reading", n), e)
 		if stopOf(err) != "" {
 			return Result{}, nil
 		}
@@ -308,14 +308,14 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 			return Result{}, err
 		}
 		name := readingNames(senses, []int{i})
-		if f.sufficient() && len(name) == 1 && !slices.Contains(names, name[0]) {
-			each, names = append(each, f), append(names, name[0])
+		if sq.sufficient() && len(name) == 1 && !slices.Contains(names, name[0]) {
+			each, names = append(each, sq), append(names, name[0])
 		}
 	}
 	if len(each) < 2 {
 		return Result{}, nil
 	}
-	e.Sections, e.eachForItself, e.versions = names, true, sense.Versions(senses)
+	e.Sections, e.mayDiffer, e.versions = names, true, sense.Versions(senses)
 	e.Roles.Generator = sectioned{e.Roles.Generator, names}
 	if e.Roles.Quoter != nil {
 		e.Roles.Quoter = sectioned{e.Roles.Quoter, names}

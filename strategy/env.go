@@ -91,18 +91,18 @@ type state struct {
 
 	understood string // the whole question, as asked or, of a follow-up, as it was understood; empty: same as Question
 
-	whole string // the question with the names of its collections; empty: same as Question
+	fullQuestion string // the question with the names of its collections; empty: same as Question
 
-	span      []string // collections that are searched separately; empty: all together
-	spanNamed bool     // the question names them
-	placed    bool     // the question names the only collection that is searched
+	splitCollections []string // collections that are searched separately; empty: all together
+	splitNamed       bool     // the question names them
+	oneCollection    bool     // the question names the only collection that is searched
 
-	searches      *searches    // of the run
-	first         *firstSearch // hits of the search for the question itself; nil: not recorded
-	untold        untold       // unresolved words of a follow-up
-	picked        string       // name of the chosen meaning, whose passages alone are read; empty: all are
-	eachForItself bool         // the parts ask the same of different things, so their answers may differ
-	versions      bool         // the parts are versions of one document
+	searches      *searches            // of the run
+	first         *firstSearch         // hits of the search for the question itself; nil: not recorded
+	unresolved    unresolvedReferences // unresolved words of a follow-up
+	chosenMeaning string               // name of the chosen meaning, whose passages alone are read; empty: all are
+	mayDiffer     bool                 // the parts ask the same of different things, so their answers may differ
+	versions      bool                 // the parts are versions of one document
 
 	compares bool // the question compares things, each of which needs evidence
 	revises  bool // the planner may revise the plan after each hop

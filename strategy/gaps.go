@@ -24,13 +24,13 @@ func (e Env) lacking(question string, texts []string, byModel bool) []assay.Gap 
 	return gaps
 }
 
-// lacks returns the gaps of a finding by its grade, or its question if the grade has none.
-func (e Env) lacks(f finding) []assay.Gap {
-	gaps := e.lacking(f.spoken(), without(f.grade.Missing, f.sides), e.byModel(role.GraderRole) && !f.grade.StoodIn)
-	if gaps = append(gaps, e.lacking(f.spoken(), f.sides, false)...); len(gaps) > 0 {
+// lacks returns the gaps of a sub-question by its grade, or its question if the grade has none.
+func (e Env) lacks(sq subQuestion) []assay.Gap {
+	gaps := e.lacking(sq.displayText(), without(sq.grade.Missing, sq.missingCollections), e.byModel(role.GraderRole) && !sq.grade.StoodIn)
+	if gaps = append(gaps, e.lacking(sq.displayText(), sq.missingCollections, false)...); len(gaps) > 0 {
 		return gaps
 	}
-	return e.asking(f.spoken())
+	return e.asking(sq.displayText())
 }
 
 // asking returns an unanswered question as a gap.

@@ -32,7 +32,7 @@ var judgeSpec = Spec{
 // the justification.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
+	d := drafting{found: []subQuestion{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
 	rounds := 0
 	loop := env
 	loop.inLoop = true
@@ -40,7 +40,7 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		rounds++
 		goOn, err := d.round(ctx, s.Sub("round", round), loop)
 		if stop := stopOf(err); stop != "" {
-			d.found[0].ends(stop, err)
+			d.found[0].endSearch(stop, err)
 			break
 		}
 		if err != nil {
@@ -50,7 +50,7 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			break
 		}
 	}
-	if d.found[0].passed {
+	if d.found[0].gradeSkipped {
 		if _, err := d.execute(ctx, s, env); err != nil && stopOf(err) == "" {
 			return Result{}, err
 		}
@@ -64,11 +64,11 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 
 // A drafting is the state of the loop of executor and judge.
 type drafting struct {
-	found  []finding // always one
-	trail  trail
-	query  string   // next query; empty: write again without a search
-	advice []string // for the next draft
-	best   draft    // shown unless a better one follows
+	found   []subQuestion // always one
+	history searchHistory
+	query   string   // next query; empty: write again without a search
+	advice  []string // for the next draft
+	best    draft    // shown unless a better one follows
 }
 
 // A draft is an answer with its critique and judgement.
@@ -83,11 +83,11 @@ type draft struct {
 // round searches, writes, has the draft judged and decides the next step. It reports whether there
 // is one.
 func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
-	f := &d.found[0]
+	sq := &d.found[0]
 	if d.query != "" {
-		_, err := f.findOn(ctx, s, env, d.query, &d.trail)
+		_, err := sq.searchNext(ctx, s, env, d.query, &d.history)
 		if err == nil {
-			err = f.gradeOrPass(ctx, s, env)
+			err = sq.gradeAboveFloor(ctx, s, env)
 		}
 		if err != nil {
 			return false, err
@@ -98,13 +98,13 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		return false, err
 	}
 	switch {
-	case now.accepted && f.sufficient():
-		f.stop = assay.StopSufficient
+	case now.accepted && sq.sufficient():
+		sq.stop = assay.StopSufficient
 		return false, nil
-	case f.cutShort():
+	case sq.cutShort():
 		return false, nil
-	case f.dry.ends():
-		f.stop = assay.StopNoProgress
+	case sq.noProgress.stalled():
+		sq.stop = assay.StopNoProgress
 		return false, nil
 	}
 	return d.route(ctx, s, env, now.critique)
@@ -145,27 +145,27 @@ func (d draft) rank() int {
 }
 
 // review asks the critic and then the judge about the supported statements of a draft.
-func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draft) (err error) {
-	evidence, parts := e.mint(found)
+func (e Env) review(ctx context.Context, s run.Scope, found []subQuestion, now *draft) (err error) {
+	evidence, parts := e.numberEvidence(found)
 	in := role.DraftInput{
 		Reading: role.Reading{Question: e.Question, Evidence: evidence, Context: e.assemble(evidence, parts)},
-		Draft:   role.Draft{Statements: found[0].written.shown(), Open: found[0].written.draft.Open},
+		Draft:   role.Draft{Statements: found[0].lastDraft.shown(), Open: found[0].lastDraft.draft.Open},
 	}
-	said := &found[0].notes
-	now.critique, err = hand(ctx, s, e, job[role.DraftInput, role.Critique]{
+	notes := &found[0].notes
+	now.critique, err = runRole(ctx, s, e, job[role.DraftInput, role.Critique]{
 		task:     role.CriticTask,
 		do:       e.Roles.Judge.Criticise,
 		cautious: role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}},
-	}, in, said)
+	}, in, notes)
 	if err != nil {
 		return err
 	}
 	in.Critique = &now.critique
-	judgement, err := hand(ctx, s, e, job[role.DraftInput, role.Judgement]{
+	judgement, err := runRole(ctx, s, e, job[role.DraftInput, role.Judgement]{
 		task:     role.JudgeRole,
 		do:       e.Roles.Judge.JudgeDraft,
 		cautious: role.Judgement{Verdict: role.Revise},
-	}, in, said)
+	}, in, notes)
 	if err != nil {
 		return err
 	}
@@ -195,21 +195,21 @@ func (w checkedDraft) shown() []role.Statement {
 // query is known, the draft is written again; only a model would write a different draft from the
 // same evidence.
 func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
-	f := &d.found[0]
+	sq := &d.found[0]
 	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
 	rewrite := env.writer() != "" && len(d.advice) > 0
-	if rewrite && f.sufficient() && !missing && critique.Failure == "" {
+	if rewrite && sq.sufficient() && !missing && critique.Failure == "" {
 		d.query = ""
 		return true, nil
 	}
-	gaps := slices.Concat(f.grade.Missing, without(d.advice, f.grade.Missing))
-	query, stop, err := env.next(ctx, s, env.Question, f, d.trail, gaps)
+	gaps := slices.Concat(sq.grade.Missing, without(d.advice, sq.grade.Missing))
+	query, stop, err := env.nextQuery(ctx, s, env.Question, sq, d.history, gaps)
 	if err != nil {
 		return false, err
 	}
 	d.query = query
 	if stop != "" && !rewrite {
-		f.stop = stop
+		sq.stop = stop
 		return false, nil
 	}
 	return true, nil

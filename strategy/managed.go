@@ -75,27 +75,27 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if env.Managed == nil {
 		return Result{}, fmt.Errorf("no managed service is configured: %w", assay.ErrInvalid)
 	}
-	f := finding{question: env.Question, stop: assay.StopIterationLimit}
-	f.grade.Missing = []string{asked(env.Question).line(env.Question)}
-	written, err := f.delegate(ctx, s, env)
-	if err == nil && len(f.hits) > 0 {
+	sq := subQuestion{question: env.Question, stop: assay.StopIterationLimit}
+	sq.grade.Missing = []string{asked(env.Question).line(env.Question)}
+	written, err := sq.delegate(ctx, s, env)
+	if err == nil && len(sq.hits) > 0 {
 		env.Limits.Floor, env.Limits.Held = 0, 0 // the service gives no relevance
-		err = f.regrade(ctx, s, env)
+		err = sq.gradeAll(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		err = nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if f.sufficient() {
-		f.stop = assay.StopSufficient
+	if sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
 	env.Roles.Generator = written
 	env = env.withoutWriter()
-	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // keep all cited hits
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
+	env.Limits.Keep = max(env.Limits.Keep, len(sq.hits)) // keep all cited hits
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []subQuestion{sq})
 	if written.failed != "" && err == nil { // a failed service is not the same as not found
 		answer.verdicts.draft, answer.details.service, answer.details.failure = draftNoService, env.Managed.Name(), written.failed
 		answer.settle()
@@ -103,9 +103,10 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// delegate asks the service. Its cited passages become the finding's hits, and its text becomes the
-// generator's draft. If the service fails, the draft is empty and the notes have the reason.
-func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated, error) {
+// delegate asks the service. Its cited passages become the sub-question's hits, and its text
+// becomes the generator's draft. If the service fails, the draft is empty and the notes have the
+// reason.
+func (sq *subQuestion) delegate(ctx context.Context, s run.Scope, env Env) (delegated, error) {
 	in := managedInput{
 		Question: ManagedQuestion{Text: env.Question, Collections: env.Collections, Filter: env.Filter, Limit: env.Limits.Candidates},
 		Access:   env.Access,
@@ -120,7 +121,7 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 		return delegated{}, err
 	case isFailure(err):
 		said := strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")
-		f.notes.say(assay.NoteElsewhere, remark(env.Managed.Name()+": "+said))
+		sq.notes.say(assay.NoteElsewhere, remark(env.Managed.Name()+": "+said))
 		if errors.Is(err, assay.ErrNotFound) {
 			said = "" // the caller may read nothing of it
 		}
@@ -128,20 +129,20 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 	case err != nil:
 		return delegated{}, err
 	}
-	f.iterations++
+	sq.iterations++
 	for _, note := range said.Notes {
-		f.notes.say(assay.NoteElsewhere, remark(note))
+		sq.notes.say(assay.NoteElsewhere, remark(note))
 	}
 	answer := delegatedOf(said)
 	if answer.uncited > 0 {
-		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
+		sq.notes.say(assay.NoteLeftOut, fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
 	}
-	f.merge(answer.hits)
-	f.terms = termsOf(env.Question, f.hits)
-	f.searched = append(f.searched, assay.Searched{
-		Query: env.Question, Origin: assay.FromService, Collections: env.Collections, Filter: env.Filter, Hits: len(f.hits), Grade: assay.Insufficient,
+	sq.addHits(answer.hits)
+	sq.terms = termsOf(env.Question, sq.hits)
+	sq.searched = append(sq.searched, assay.Searched{
+		Query: env.Question, Origin: assay.FromService, Collections: env.Collections, Filter: env.Filter, Hits: len(sq.hits), Grade: assay.Insufficient,
 	})
-	f.tries = append(f.tries, tryOf(env.Question, env.Filter))
+	sq.searchKeys = append(sq.searchKeys, searchKeyOf(env.Question, env.Filter))
 	return answer, nil
 }
 

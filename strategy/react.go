@@ -51,17 +51,17 @@ func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.A
 	if e.Began[role.ActorRole] == "" {
 		a.session.Results = e.Limits.Candidates // no model has to read them
 	}
-	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
+	a.found = subQuestion{question: e.Question, stop: assay.StopIterationLimit}
 	err := a.search(ctx, s.Until(e.Limits.Wall*3/4)) // leaves time to answer from the hits
 	if stop := stopOf(err); stop != "" {
-		a.found.ends(stop, err)
+		a.found.endSearch(stop, err)
 	} else if err != nil {
 		return Result{}, err
 	}
 	if err := a.weigh(ctx, s.Sub("weigh", 0)); err != nil {
 		return Result{}, err
 	}
-	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []finding{a.found})
+	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []subQuestion{a.found})
 	return answer, err
 }
 
@@ -75,23 +75,23 @@ type acting struct {
 	env     Env
 	style   role.ActStyle
 	session tool.Session
-	found   finding
+	found   subQuestion
 	asked   bool         // an unrestricted search for the question was made
 	terms   []assay.Term // of all searches, used if the question itself was not searched
 
 	plan    []role.Goal // nil: the actor works without one
 	planned []role.Goal // the plan before steps
 
-	steps    []role.ActStep
-	memo     []role.Statement
-	before   []role.ToolUse  // calls of the steps that memo summarises
-	made     map[string]bool // calls, by key
-	mistakes int             // malformed calls in a row
-	lost     bool            // there were too many of them
-	fresh    int             // new hits of the last step above the floor
-	dry      drought         // counts steps without progress
-	plain    bool            // the actor's model does not support tools
-	done     bool            // the actor is done
+	steps      []role.ActStep
+	memo       []role.Statement
+	before     []role.ToolUse  // calls of the steps that memo summarises
+	made       map[string]bool // calls, by key
+	mistakes   int             // malformed calls in a row
+	lost       bool            // there were too many of them
+	fresh      int             // new hits of the last step above the floor
+	noProgress noProgressCount // counts steps without progress
+	plain      bool            // the actor's model does not support tools
+	done       bool            // the actor is done
 }
 
 // search plans and makes the actor's turns until one of the stops.
@@ -120,7 +120,7 @@ func (a *acting) outline(ctx context.Context, s run.Scope) error {
 		return nil
 	}
 	whole := []role.SubQuestion{{Text: a.env.Question}}
-	plan, err := hand(ctx, s, a.env, job[string, role.Plan]{
+	plan, err := runRole(ctx, s, a.env, job[string, role.Plan]{
 		task: role.ActorRole,
 		do: func(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
 			p, err := a.env.Roles.Actor.Plan(ctx, c, question)
@@ -200,7 +200,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 			return false, err
 		}
 	}
-	if a.dry.ends() {
+	if a.noProgress.stalled() {
 		a.found.stop = assay.StopNoProgress
 		return false, nil
 	}
@@ -214,7 +214,7 @@ func (a *acting) short(s run.Scope, own assay.Usage) bool {
 	if stop == "" || len(a.found.hits) == 0 {
 		return false
 	}
-	a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
+	a.found.stop, a.found.shortfall = stop, "what is left is for grading, writing and verifying"
 	return true
 }
 
@@ -296,7 +296,7 @@ func (a *acting) input(left int) role.ActInput {
 func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
 	in := a.input(left)
 	in.Tools, in.Most = tool.Tools(), maxCalls
-	return hand(ctx, s, a.env, job[role.ActInput, role.Action]{
+	return runRole(ctx, s, a.env, job[role.ActInput, role.Action]{
 		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Act,
 		cautious: role.Action{Done: true},
@@ -309,7 +309,7 @@ func (a *acting) criticise(ctx context.Context, s run.Scope, left int) (goes boo
 	if a.short(s, assay.Usage{Calls: 1, InputTokens: a.env.Limits.ContextTokens / 2}) {
 		return false, nil
 	}
-	out, err := hand(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
+	out, err := runRole(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
 		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Critique,
 		cautious: role.SelfCritique{Missing: []string{a.env.Question}, NextSearches: []string{}, Covered: []int{}},
@@ -375,7 +375,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	err = s.Parallel(ctx, "use", len(t.uses), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		step := run.Step{Name: t.uses[i].Tool, Kind: assay.StepTool}
 		out, err := run.Group(ctx, s, step, t.uses[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
-			return a.session.Do(ctx, newReach(a.env, s), c)
+			return a.session.Do(ctx, newToolBackend(a.env, s), c)
 		})
 		outs[i], done[i] = out, err == nil
 		return err
@@ -399,7 +399,7 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	}
 	a.count(t.malformed)
 	if a.found.iterations > searches {
-		a.dry.after(len(a.found.hits)-known, brought)
+		a.noProgress.add(len(a.found.hits)-known, brought)
 	}
 	a.fresh = a.overFloor() - before
 	return retrieved, err
@@ -430,19 +430,19 @@ func (a *acting) overFloor() int {
 // observe adds the result of a call.
 func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	obs := a.session.Show(c, out)
-	f := &a.found
+	sq := &a.found
 	switch {
 	case out.Refused != "":
 	case out.Results != nil:
 		a.searched(*out.Query, *out.Results)
 	case out.Page != nil:
-		f.merge(obs.Hits)
+		sq.addHits(obs.Hits)
 	case out.Summary != nil:
-		f.notes.outcome(role.SummariserTask, out.Summary.Outcome)
+		sq.notes.outcome(role.SummariserTask, out.Summary.Outcome)
 	case out.Contrast != nil:
-		f.notes.outcome(role.ComparerTask, out.Contrast.Outcome)
+		sq.notes.outcome(role.ComparerTask, out.Contrast.Outcome)
 	case out.Extraction != nil:
-		f.notes.outcome(role.ExtractorTask, out.Extraction.Outcome)
+		sq.notes.outcome(role.ExtractorTask, out.Extraction.Outcome)
 	}
 	return obs
 }
@@ -450,12 +450,12 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 // searched adds the results of a search or a walk. The terms of the question come only from searches
 // without a filter; each search includes the question.
 func (a *acting) searched(q assay.Query, found assay.Results) {
-	f := &a.found
-	terms := f.terms
-	f.take(a.env, q, found)
-	f.iterations++
-	if f.terms = terms; q.Filter.IsZero() && q.Walk == assay.WalkNear {
-		f.terms, a.asked = found.Terms, true
+	sq := &a.found
+	terms := sq.terms
+	sq.addResults(a.env, q, found)
+	sq.iterations++
+	if sq.terms = terms; q.Filter.IsZero() && q.Walk == assay.WalkNear {
+		sq.terms, a.asked = found.Terms, true
 	}
 	for _, t := range found.Terms {
 		if !slices.ContainsFunc(a.terms, func(o assay.Term) bool { return o.Stem == t.Stem }) {
@@ -488,27 +488,27 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 // weigh grades the hits of all tools. If the actor never searched for the question without
 // restrictions, weigh does so first, so that the grade considers all documents.
 func (a *acting) weigh(ctx context.Context, s run.Scope) error {
-	f := &a.found
+	sq := &a.found
 	if !a.asked {
-		stop, lacked := f.stop, f.lacked
-		_, err := f.find(ctx, s, a.env, assay.Query{Text: a.env.Question})
+		stop, lacked := sq.stop, sq.shortfall
+		_, err := sq.search(ctx, s, a.env, assay.Query{Text: a.env.Question})
 		if err != nil && stopOf(err) == "" {
 			return err
 		}
-		if f.stop, f.lacked = stop, lacked; f.terms == nil {
-			f.terms = a.terms
+		if sq.stop, sq.shortfall = stop, lacked; sq.terms == nil {
+			sq.terms = a.terms
 		}
 	}
-	if len(f.hits) == 0 && f.cutShort() {
+	if len(sq.hits) == 0 && sq.cutShort() {
 		return nil
 	}
-	err := f.regrade(ctx, s, a.env)
+	err := sq.gradeAll(ctx, s, a.env)
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
 	}
-	if err == nil && a.done && f.sufficient() {
-		f.stop = assay.StopSufficient
+	if err == nil && a.done && sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
 	return err
 }

@@ -36,24 +36,24 @@ var reflectSpec = Spec{
 // queries, answers and sources.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	plan, said, err := env.plan(ctx, s)
+	plan, notes, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable("reflect", stop, err, said), nil
+		return env.unplannable("reflect", stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	r := reflection{found: make([]subQuestion, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
 	spelled := spelledOut(plan)
 	for i, sub := range plan.SubQuestions {
-		r.found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
+		r.found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 		for _, n := range sub.Needs {
 			if n >= 0 && n < i {
-				r.found[n].serves = append(r.found[n].serves, i)
+				r.found[n].neededBy = append(r.found[n].neededBy, i)
 			}
 		}
 	}
-	r.found[0].notes.join(said)
+	r.found[0].notes.join(notes)
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), env.Limits.Parts)]
 	if err := r.rounds(ctx, s, env, plan); err != nil {
 		return Result{}, err
@@ -68,9 +68,9 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 
 // A reflection is the state of the loop.
 type reflection struct {
-	found     []finding // those beyond the limit of parts are not searched
-	trail     trail     // of all findings
-	open      []string  // by the last analysis
+	found     []subQuestion // those beyond the limit of parts are not searched
+	history   searchHistory // of all sub-questions
+	open      []string      // by the last analysis
 	last      role.Reflection
 	made      int // number of rounds
 	completed bool
@@ -89,7 +89,7 @@ func (r *reflection) review(env Env) *assay.Review {
 		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, asked(env.Question).line(r.last.Justification)
 		out.ByModel = env.byModel(role.ReflectorTask) && !r.last.StoodIn
 	}
-	for _, a := range r.trail {
+	for _, a := range r.history {
 		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought, Sources: a.Sources})
 	}
 	return out
@@ -104,7 +104,7 @@ func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role
 	for i := range looked {
 		switch {
 		case stop != "":
-			looked[i].ends(stop, err)
+			looked[i].endSearch(stop, err)
 		case !looked[i].cutShort():
 			looked[i].stop = r.stop
 		}
@@ -116,7 +116,7 @@ func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role
 }
 
 func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	var dry drought
+	var dry noProgressCount
 	for round := range env.Settings.Reflect.Rounds {
 		s := s.Sub("round", round)
 		if round == 0 {
@@ -128,7 +128,7 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 			if err != nil {
 				return err
 			}
-			if stop == "" && dry.ends() {
+			if stop == "" && dry.stalled() {
 				stop = assay.StopNoProgress
 			}
 			if stop != "" {
@@ -150,19 +150,19 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 // retrieve searches once for each sub-question. One that needs others is searched with the names
 // from their hits.
 func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	trails := make([]trail, len(plan.SubQuestions))
+	trails := make([]searchHistory, len(plan.SubQuestions))
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
-			f := &r.found[i]
-			f.fill(fillings(plan, r.found, i))
-			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
-			_, err := f.findOn(ctx, s, env, query, &trails[i])
+			sq := &r.found[i]
+			sq.fill(fillings(plan, r.found, i))
+			query := strings.Join(append([]string{sq.question}, hints(plan, r.found, i)...), " ")
+			_, err := sq.searchNext(ctx, s, env, query, &trails[i])
 			if err == nil {
-				err = f.gradeOrPass(ctx, s, env)
+				err = sq.gradeAboveFloor(ctx, s, env)
 			}
 			if stop := stopOf(err); stop != "" {
-				f.ends(stop, err)
+				sq.endSearch(stop, err)
 				return nil
 			}
 			return err
@@ -171,38 +171,38 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			return err
 		}
 	}
-	r.trail = slices.Concat(trails...)
+	r.history = slices.Concat(trails...)
 	return nil
 }
 
 // route searches for the open points with the querier's next query. The hits are added to the part
 // that shares the most words with it, preferably one that is not graded sufficient.
-func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding, dry *drought) (stop assay.Stop, err error) {
-	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
+func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []subQuestion, dry *noProgressCount) (stop assay.Stop, err error) {
+	query, stop, err := env.nextQuery(ctx, s, env.Question, &r.found[0], r.history, r.open)
 	if err != nil || stop != "" {
 		return stop, err
 	}
-	f := &looked[nearest(looked, query)]
-	fresh, err := f.findOn(ctx, s, env, query, &r.trail)
+	sq := &looked[nearest(looked, query)]
+	fresh, err := sq.searchNext(ctx, s, env, query, &r.history)
 	if err != nil {
 		return "", err
 	}
-	dry.after(fresh, f.brought)
-	return "", f.gradeOrPass(ctx, s, env)
+	dry.add(fresh, sq.lastHits)
+	return "", sq.gradeAboveFloor(ctx, s, env)
 }
 
-// nearest returns the index of the finding whose question shares the most words with the query. It
-// prefers findings that are not graded sufficient. Of equals it takes the last, to which the others
-// lead.
-func nearest(found []finding, query string) int {
+// nearest returns the index of the sub-question whose question shares the most words with the
+// query. It prefers sub-questions that are not graded sufficient. Of equals it takes the last, to
+// which the others lead.
+func nearest(found []subQuestion, query string) int {
 	words := surface.Content(query)
 	best, most := 0, -1
-	for i, f := range found {
+	for i, sq := range found {
 		n := 0
-		if !f.sufficient() {
+		if !sq.sufficient() {
 			n += len(words) + 1
 		}
-		of := surface.Content(f.question)
+		of := surface.Content(sq.question)
 		for _, w := range words {
 			if slices.Contains(of, w) {
 				n++
@@ -219,11 +219,11 @@ func nearest(found []finding, query string) int {
 // Without evidence it asks neither.
 func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
 	r.made = rounds
-	evidence, parts := env.mint(r.found)
+	evidence, parts := env.numberEvidence(r.found)
 	r.open = nil
 	if len(evidence) == 0 {
-		for _, f := range r.found {
-			r.open = append(r.open, asked(env.Question).line(f.spoken()))
+		for _, sq := range r.found {
+			r.open = append(r.open, asked(env.Question).line(sq.displayText()))
 		}
 		return nil
 	}
@@ -268,19 +268,19 @@ func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
 }
 
 // analyse asks the analyst. If the analyst fails, the analysis has no statements.
-func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Analysis, error) {
-	return hand(ctx, s, e, job[role.Reading, role.Analysis]{
+func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, notes *noteList) (role.Analysis, error) {
+	return runRole(ctx, s, e, job[role.Reading, role.Analysis]{
 		task:     role.AnalystTask,
 		do:       e.Roles.Judge.Analyse,
 		cautious: role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}},
-	}, in, said)
+	}, in, notes)
 }
 
 // reflect asks the reflector. If the reflector fails, the status is incomplete.
-func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, said *notes) (role.Reflection, error) {
-	return hand(ctx, s, e, job[role.ReflectInput, role.Reflection]{
+func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, notes *noteList) (role.Reflection, error) {
+	return runRole(ctx, s, e, job[role.ReflectInput, role.Reflection]{
 		task:     role.ReflectorTask,
 		do:       e.Roles.Judge.Reflect,
 		cautious: role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold},
-	}, in, said)
+	}, in, notes)
 }

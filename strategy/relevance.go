@@ -18,7 +18,7 @@ const leastResponding = 0.5
 // relevance asks the answer grader, once, how well the shown claims respond to the question,
 // independent of their evidence. An answer below the threshold (see VerifySettings) is not found. The
 // grade never improves a status. If the answer could not be judged, it is incomplete.
-func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
+func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, notes *noteList) error {
 	isNew := !r.judged && r.Cached == nil && r.AskBack == ""
 	if len(r.Claims) == 0 || !isNew {
 		return nil
@@ -40,12 +40,12 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 		}
 		in.Statements = append(in.Statements, st)
 	}
-	out, err := hand(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
+	out, err := runRole(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
 		task: role.AnswerGraderTask,
 		do:   e.gradeAnswer,
-	}, in, said)
+	}, in, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
 		r.verdicts.responds = respondsFailed
 		r.settle()
 		r.stopped(stop)

@@ -27,7 +27,7 @@ const minBearing = 0.3
 // the evidence, in one step. A claim that this supports gets the new citations and is marked.
 // Evidence that contradicts it, including the originally cited source, is then added. If the run
 // has no room for this, the claims stay refused.
-func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
+func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, notes *noteList) ([]checkedClaim, error) {
 	var which []int
 	var open []checkedClaim
 	for i, c := range claims {
@@ -41,9 +41,9 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 	if len(open) == 0 {
 		return claims, nil
 	}
-	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, said)
+	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
 		w.ended = stop
 		return claims, nil
 	}
@@ -64,7 +64,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 	if len(others) == 0 {
 		return claims, nil
 	}
-	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, said)
+	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" { // an unjudged side does not count, but the claim that it opposes is uncertain
 		w.ended = stop
 		for k, i := range which {
@@ -87,7 +87,7 @@ func (c checkedClaim) repairs() bool {
 // followed by its original evidence, which may contradict the new. The result has no citations if
 // no other evidence is near.
 func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
-	words := cmp.Or(c.said, wordsOf(c.Claim, c.row))
+	words := cmp.Or(c.standalone, wordsOf(c.Claim, c.row))
 	type bearing struct {
 		number int
 		share  float64

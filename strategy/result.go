@@ -28,21 +28,21 @@ type Result struct {
 
 // details holds the facts for a justification.
 type details struct {
-	hits      int
-	top       float64 // relevance of the best hits
-	held      string  // why the hits do not hold the answer, by the reader; empty: unknown
-	lacked    string  // the budget error's numbers
-	failure   string  // of the role that failed
-	service   string  // the managed service
-	supported int     // claims
-	refused   int     // unsupported claims
-	failed    int     // claims on which the verifier failed
-	open, of  int     // parts not fully answered, and all parts
-	pair      [2]int  // claims that contradict each other
-	newest    string  // newest of the versions that disagree
-	salvaged  assay.Stop
-	ambiguous string
-	remarks   []string // reasons for holding the answer back
+	hits        int
+	top         float64 // relevance of the best hits
+	held        string  // why the hits do not hold the answer, by the reader; empty: unknown
+	shortfall   string  // the budget error's numbers
+	failure     string  // of the role that failed
+	service     string  // the managed service
+	supported   int     // claims
+	refused     int     // unsupported claims
+	failed      int     // claims on which the verifier failed
+	open, of    int     // parts not fully answered, and all parts
+	pair        [2]int  // claims that contradict each other
+	newest      string  // newest of the versions that disagree
+	quotedAfter assay.Stop
+	ambiguous   string
+	remarks     []string // reasons for holding the answer back
 }
 
 // settle decides the status. It must be called after each change of the state that the status
@@ -100,8 +100,8 @@ func (r *Result) justify() string {
 	case assay.ReasonAmbiguous:
 		return d.ambiguous
 	case assay.ReasonCutShort:
-		if d.lacked != "" {
-			return fmt.Sprintf("The run was cut short (%s: %s).", cmp.Or(r.spent, r.Stop), d.lacked)
+		if d.shortfall != "" {
+			return fmt.Sprintf("The run was cut short (%s: %s).", cmp.Or(r.spent, r.Stop), d.shortfall)
 		}
 		return fmt.Sprintf("The run was cut short (%s).", cmp.Or(r.spent, r.Stop))
 	case assay.ReasonUngraded:
@@ -150,7 +150,7 @@ func (r *Result) whyShown() string {
 	case assay.ReasonVersions:
 		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", d.newest)
 	case assay.ReasonCutShort:
-		return fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", d.salvaged)
+		return fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", d.quotedAfter)
 	case assay.ReasonPartsOpen:
 		if d.of == 1 {
 			return text + "; the question is not fully answered."

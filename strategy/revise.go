@@ -17,24 +17,24 @@ import (
 // keeps the plan.
 func (t *trek) revise(ctx context.Context, s run.Scope) error {
 	in := t.revisable()
-	cut := slices.ContainsFunc(t.hops, func(h hop) bool { return h.finding.cutShort() })
+	cut := slices.ContainsFunc(t.hops, func(h hop) bool { return h.state.cutShort() })
 	if len(in.Done) == 0 || len(in.Remaining) == 0 || cut {
 		return nil
 	}
-	said := &t.hops[0].finding.notes
-	out, err := hand(ctx, s, t.env, job[role.RevisionInput, role.Revision]{
+	notes := &t.hops[0].state.notes
+	out, err := runRole(ctx, s, t.env, job[role.RevisionInput, role.Revision]{
 		task:     role.PlannerRole,
 		do:       t.env.revision,
 		cautious: role.Revision{Decision: role.Keep},
-	}, in, said)
+	}, in, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("planner: the run had no room to revise the plan (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("planner: the run had no room to revise the plan (%s)", stop))
 		return nil
 	}
 	if err != nil || out.Decision != role.Replace {
 		return err
 	}
-	said.say(assay.NoteRole, remark("planner: the plan was revised: "+out.Reason))
+	notes.say(assay.NoteRole, remark("planner: the plan was revised: "+out.Reason))
 	t.replace(out.SubQuestions)
 	return nil
 }
@@ -108,12 +108,12 @@ func marked(n int) string { return fmt.Sprintf("\x00%d\x00", n) }
 
 // result returns what was found for a sub-question that was searched.
 func (h *hop) result(question string) role.HopResult {
-	r := role.HopResult{Question: h.finding.question, Answers: []string{}, Verdict: h.finding.grade.Verdict, Found: []string{}}
-	for _, c := range h.finding.names() {
+	r := role.HopResult{Question: h.state.question, Answers: []string{}, Verdict: h.state.grade.Verdict, Found: []string{}}
+	for _, c := range h.state.names() {
 		r.Answers = append(r.Answers, c.name)
 	}
-	for _, hit := range h.finding.hits[:min(maxBrought, len(h.finding.hits))] {
-		r.Found = append(r.Found, telling(question, hit))
+	for _, hit := range h.state.hits[:min(maxHistoryHits, len(h.state.hits))] {
+		r.Found = append(r.Found, bestSentence(question, hit))
 	}
 	return r
 }
@@ -125,22 +125,22 @@ func (t *trek) replace(subs []role.SubQuestion) {
 	left := slices.DeleteFunc(slices.Clone(t.hops), func(h hop) bool { return !h.done })
 	for i := range left {
 		var serves []int
-		for _, j := range left[i].finding.serves {
+		for _, j := range left[i].state.neededBy {
 			if t.hops[j].done {
 				serves = append(serves, at[j])
 			}
 		}
-		left[i].finding.serves = serves
+		left[i].state.neededBy = serves
 	}
 	t.hops = left
 	t.add(subs)
 	for i := range left {
 		h := &t.hops[i]
 		if h.needed && len(h.names) == 0 {
-			h.names = h.finding.names()
+			h.names = h.state.names()
 		}
-		if len(h.finding.serves) == 0 {
-			h.finding.serves = []int{len(t.hops) - 1}
+		if len(h.state.neededBy) == 0 {
+			h.state.neededBy = []int{len(t.hops) - 1}
 		}
 	}
 }

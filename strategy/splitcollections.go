@@ -13,14 +13,14 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// maxSpan is the maximum number of collections that are searched separately. More than that are
+// maxSplit is the maximum number of collections that are searched separately. More than that are
 // searched together.
-const maxSpan = 6
+const maxSplit = 6
 
-// spanOf returns the collections that are searched separately: those that the question names, if
-// there are at least two, or else the caller's, if the question compares things. Named reports that
-// the question names them.
-func (e Env) spanOf() (span []string, named bool) {
+// collectionsToSplit returns the collections that are searched separately: those that the question
+// names, if there are at least two, or else the caller's, if the question compares things. Named
+// reports that the question names them.
+func (e Env) collectionsToSplit() (span []string, named bool) {
 	for _, c := range e.NamedCollections {
 		if (surface.Mentions(e.Question, c) || surface.Beside(e.Question, c, e.NamedCollections)) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
 			span = append(span, c)
@@ -32,31 +32,33 @@ func (e Env) spanOf() (span []string, named bool) {
 			span = slices.Compact(slices.Sorted(slices.Values(e.Collections)))
 		}
 	}
-	if len(span) < 2 || len(span) > maxSpan || named && surface.Without(e.Question, span...) == "" {
+	if len(span) < 2 || len(span) > maxSplit || named && surface.Without(e.Question, span...) == "" {
 		return nil, false
 	}
 	return span, named
 }
 
-// spanning returns e set up for the collections that the question names: several are searched
-// separately, and a single one is the only one searched. Their names are removed from the query.
-func (e Env) spanning(said *notes) Env {
-	if e.span, e.spanNamed = e.spanOf(); e.spanNamed {
-		e.whole, e.Question = e.Question, surface.Without(e.Question, e.span...)
+// withNamedCollections returns e set up for the collections that the question names: several are
+// searched separately, and a single one is the only one searched. Their names are removed from the
+// query.
+func (e Env) withNamedCollections(notes *noteList) Env {
+	if e.splitCollections, e.splitNamed = e.collectionsToSplit(); e.splitNamed {
+		e.fullQuestion, e.Question = e.Question, surface.Without(e.Question, e.splitCollections...)
 		return e
 	}
-	if in := e.placeOf(e.picked); in != "" { // read only passages of the chosen meaning; its name is already removed
-		e.Collections, e.placed = []string{in}, true
-	} else if in = e.placeOf(e.Question); in != "" && e.picked == "" {
-		said.say(assay.NoteQuestion, fmt.Sprintf("only the collection %s was searched, which the question names", in))
-		e.Collections, e.placed = []string{in}, true
-		e.whole, e.Question = e.Question, surface.OutOf(e.Question, in)
+	if in := e.namedCollection(e.chosenMeaning); in != "" { // read only passages of the chosen meaning; its name is already removed
+		e.Collections, e.oneCollection = []string{in}, true
+	} else if in = e.namedCollection(e.Question); in != "" && e.chosenMeaning == "" {
+		notes.say(assay.NoteQuestion, fmt.Sprintf("only the collection %s was searched, which the question names", in))
+		e.Collections, e.oneCollection = []string{in}, true
+		e.fullQuestion, e.Question = e.Question, surface.OutOf(e.Question, in)
 	}
 	return e
 }
 
-// placeOf returns the only collection that a text names as a place, as in "in orion", or "".
-func (e Env) placeOf(text string) string {
+// namedCollection returns the only collection that a text names as a place, as in "in orion", or
+// "".
+func (e Env) namedCollection(text string) string {
 	in := ""
 	for _, c := range e.NamedCollections {
 		if !surface.Place(text, c) || len(e.Collections) > 0 && !slices.Contains(e.Collections, c) {
@@ -70,10 +72,10 @@ func (e Env) placeOf(text string) string {
 	return in
 }
 
-// inWhole restores the question with the names of its collections in an answer.
-func (e Env) inWhole(r Result) Result {
-	if e.whole != "" && r.Question == e.Question {
-		r.Question = e.whole
+// restoreFullQuestion restores the question with the names of its collections in an answer.
+func (e Env) restoreFullQuestion(r Result) Result {
+	if e.fullQuestion != "" && r.Question == e.Question {
+		r.Question = e.fullQuestion
 	}
 	return r
 }
@@ -86,13 +88,13 @@ func compares(question string) bool {
 
 var comparing = lazyregexp.New(`(?i)\b(compare[ds]?|comparison|both|vs|each of)\b`)
 
-// spans returns the collections that are searched separately for a query, or nil if it is one
+// splitsFor returns the collections that are searched separately for a query, or nil if it is one
 // search.
-func (e Env) spans(q assay.Query) []string {
+func (e Env) splitsFor(q assay.Query) []string {
 	if len(q.Collections) > 0 { // the query already names its collections
 		return nil
 	}
-	return e.span
+	return e.splitCollections
 }
 
 // searchEach searches each of the collections in parallel and merges the results in turns, so that
@@ -114,14 +116,14 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 		return assay.Results{}, err
 	}
 	var merged assay.Results
-	var said notes
+	var notes noteList
 	var lists [][]assay.Hit
 	for i, r := range results {
 		if ended[i] != nil {
-			said.say(assay.NoteLimit, fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
+			notes.say(assay.NoteLimit, fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
 			continue
 		}
-		said.add(r)
+		notes.add(r)
 		merged.Chunks += r.Chunks
 		merged.Total = min(merged.Total+r.Total, assay.MaxTotal)
 		for _, t := range r.Terms {
@@ -145,7 +147,7 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 	limit = max(limit, e.Limits.Passages)
 	merged.Hits = inTurns(lists)
 	merged.Hits = merged.Hits[:min(len(merged.Hits), limit)]
-	merged.Notes, merged.Index = said.list(), said.index
+	merged.Notes, merged.Index = notes.list(), notes.index
 	return merged, nil
 }
 
@@ -202,36 +204,36 @@ func searchedEach(searched assay.Searched, hits []assay.Hit, collections []strin
 	return each
 }
 
-// lackSides adds to the grade's missing points each collection named by the question that has no
-// relevant hit.
-func (f *finding) lackSides(env Env) {
-	f.sides = nil
-	if !env.spanNamed || len(f.each) < 2 || f.grade.Failure != "" {
+// addMissingCollections adds to the grade's missing points each collection named by the question
+// that has no relevant hit.
+func (sq *subQuestion) addMissingCollections(env Env) {
+	sq.missingCollections = nil
+	if !env.splitNamed || len(sq.splitCollections) < 2 || sq.grade.Failure != "" {
 		return
 	}
-	relevant := f.accepted(len(f.hits))
-	for _, c := range f.each {
+	relevant := sq.accepted(len(sq.hits))
+	for _, c := range sq.splitCollections {
 		if len(relevant) == 0 || slices.ContainsFunc(relevant, func(h assay.Hit) bool { return h.Collection == c }) {
 			continue
 		}
-		f.sides = append(f.sides, fmt.Sprintf("what the collection %s says", c))
-		if f.grade.Verdict == assay.Sufficient {
-			f.grade.Verdict = assay.Partly
-			f.grade.Reason = fmt.Sprintf("nothing relevant was found in the collection %s", c)
+		sq.missingCollections = append(sq.missingCollections, fmt.Sprintf("what the collection %s says", c))
+		if sq.grade.Verdict == assay.Sufficient {
+			sq.grade.Verdict = assay.Partly
+			sq.grade.Reason = fmt.Sprintf("nothing relevant was found in the collection %s", c)
 		}
 	}
-	f.grade.Missing = append(slices.Clone(f.grade.Missing), f.sides...)
+	sq.grade.Missing = append(slices.Clone(sq.grade.Missing), sq.missingCollections...)
 }
 
-// bySide splits the parts of a question that names collections by the collection of their evidence,
-// so that quotations made without a model answer it from each.
-func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
-	if !e.spanNamed || e.writer() != "" {
+// splitPartsByCollection splits the parts of a question that names collections by the collection of
+// their evidence, so that quotations made without a model answer it from each.
+func (e Env) splitPartsByCollection(parts []role.Part, evidence []assay.Evidence) []role.Part {
+	if !e.splitNamed || e.writer() != "" {
 		return parts
 	}
 	var out []role.Part
 	for _, p := range parts {
-		for _, c := range e.span {
+		for _, c := range e.splitCollections {
 			side := p
 			side.Evidence = slices.DeleteFunc(slices.Clone(p.Evidence), func(n int) bool { return evidence[n-1].Hit.Collection != c })
 			if len(side.Evidence) > 0 {
@@ -242,10 +244,10 @@ func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
 	return out
 }
 
-// bySpan adds a note with the number of passages cited from each separately searched collection,
-// and sets the collection of each citation.
-func (e Env) bySpan(a *Result, evidence []assay.Evidence) {
-	if len(e.span) < 2 || len(a.Claims) == 0 {
+// noteCitedPerCollection adds a note with the number of passages cited from each separately
+// searched collection, and sets the collection of each citation.
+func (e Env) noteCitedPerCollection(a *Result, evidence []assay.Evidence) {
+	if len(e.splitCollections) < 2 || len(a.Claims) == 0 {
 		return
 	}
 	cited := map[string][]int{}
@@ -260,10 +262,10 @@ func (e Env) bySpan(a *Result, evidence []assay.Evidence) {
 		}
 	}
 	var each []string
-	for _, c := range e.span {
+	for _, c := range e.splitCollections {
 		each = append(each, fmt.Sprintf("%s %d", c, len(cited[c])))
 	}
-	said := notes{texts: slices.Clone(a.Notes)}
-	said.say(assay.NoteSearch, "collections searched each for itself, and passages cited of each: "+strings.Join(each, ", "))
-	a.Notes = said.texts
+	notes := noteList{texts: slices.Clone(a.Notes)}
+	notes.say(assay.NoteSearch, "collections searched each for itself, and passages cited of each: "+strings.Join(each, ", "))
+	a.Notes = notes.texts
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// ahead is the lead in relevance over the next hit that a hit needs to be read alone by a
+// minLead is the lead in relevance over the next hit that a hit needs to be read alone by a
 // generator.
-const ahead = 0.1
+const minLead = 0.1
 
-// alone returns the only hit that a model is to read, if Limits.Alone sets a threshold for it:
-// there must be one sufficient finding, whose best hit reaches the threshold and is clearly ahead
-// of the others. There is no such hit for a question that compares things or asks for several.
-func (e Env) alone(found []finding) (hit assay.Hit, ok bool) {
+// onlyHit returns the only hit that a model is to read, if Limits.Alone sets a threshold for it:
+// there must be one sufficient sub-question, whose best hit reaches the threshold and is clearly
+// ahead of the others. There is no such hit for a question that compares things or asks for
+// several.
+func (e Env) onlyHit(found []subQuestion) (hit assay.Hit, ok bool) {
 	isSet := e.Limits.Alone > 0 && e.Limits.Passages == 0 && e.writer() != ""
 	if !isSet || len(found) != 1 || !found[0].sufficient() {
 		return assay.Hit{}, false
@@ -26,7 +27,7 @@ func (e Env) alone(found []finding) (hit assay.Hit, ok bool) {
 		return assay.Hit{}, false // there is no other hit to leave out
 	}
 	slices.SortStableFunc(hits, byRelevance)
-	if best := hits[0].Scores.Relevance; best < e.Limits.Alone || hits[1].Scores.Relevance > best-ahead {
+	if best := hits[0].Scores.Relevance; best < e.Limits.Alone || hits[1].Scores.Relevance > best-minLead {
 		return assay.Hit{}, false
 	}
 	plan, err := local.Planner{}.Plan(context.Background(), nil, e.Question) // by grammar, without a model

@@ -22,10 +22,10 @@ const maxFills = 3
 
 // A filling is a sub-question with names inserted for the answers that it needs.
 type filling struct {
-	text  string
-	asked string // the question as asked if the name is uncertain; empty: same as text
-	names []string
-	score float64 // of the names, 1 for the likeliest
+	text      string
+	displayed string // the question as asked if the name is uncertain; empty: same as text
+	names     []string
+	score     float64 // of the names, 1 for the likeliest
 }
 
 // An answered is a sub-question that another one needs, with its possible answers.
@@ -35,17 +35,18 @@ type answered struct {
 	names    []candidate // possible answers, the likeliest first
 }
 
-// answeredBy returns the finding's sub-question with the given possible answers.
-func (f *finding) answeredBy(names []candidate) answered {
-	return answered{f.question, f.spoken(), names}
+// answeredBy returns the sub-question's sub-question with the given possible answers.
+func (sq *subQuestion) answeredBy(names []candidate) answered {
+	return answered{sq.question, sq.displayText(), names}
 }
 
-// spoken returns a finding's question for display. It omits an inserted name that is uncertain.
-func (f *finding) spoken() string {
-	if f.asked != "" {
-		return f.asked
+// displayText returns a sub-question for display. It omits an inserted name that is
+// uncertain.
+func (sq *subQuestion) displayText() string {
+	if sq.displayed != "" {
+		return sq.displayed
 	}
-	return f.question
+	return sq.question
 }
 
 // fillIn inserts the names found for the sub-questions that sub needs. A name replaces its slot,
@@ -82,7 +83,7 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 	}
 	for i := range list {
 		if !certain || i > 0 {
-			list[i].asked = spoken
+			list[i].displayed = spoken
 		}
 	}
 	return list
@@ -137,7 +138,7 @@ func spelledOut(plan role.Plan) []string {
 
 // fillings returns sub-question i of a plan with the names found for those that it needs inserted,
 // the likeliest first. It returns nil if the sub-question has no slots.
-func fillings(plan role.Plan, found []finding, i int) []filling {
+func fillings(plan role.Plan, found []subQuestion, i int) []filling {
 	sub := plan.SubQuestions[i]
 	sub.Needs = earlier(sub.Needs, i)
 	if !slotted(sub) {

@@ -26,9 +26,9 @@ func (e Env) modelOf(task string) string {
 	return e.Roles.Models[role.Of(task)]
 }
 
-// hand runs a role's job as one step of kind StepRole. If the role fails, the result is the
+// runRole runs a role's job as one step of kind StepRole. If the role fails, the result is the
 // cautious output, with the failure recorded in it and in the notes.
-func hand[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], in In, said *notes) (Out, error) {
+func runRole[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], in In, notes *noteList) (Out, error) {
 	if j.share == 0 {
 		j.share = searchShare
 	}
@@ -46,7 +46,7 @@ func hand[In, Out any](ctx context.Context, s run.Scope, e Env, j job[In, Out], 
 		return out, nil
 	})
 	if err == nil {
-		said.outcome(j.task, *role.OutcomeOf(&out))
+		notes.outcome(j.task, *role.OutcomeOf(&out))
 	}
 	return out, err
 }

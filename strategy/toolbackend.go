@@ -13,23 +13,23 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A reach gives tools access to a run. Each of its methods is a step in the scope of the call, made
-// with the caller's own access, filter and collections.
-type reach struct {
+// toolBackend gives tools access to a run. Each of its methods is a step in the scope of the call,
+// made with the caller's own access, filter and collections.
+type toolBackend struct {
 	env Env
 	s   run.Scope
 }
 
-// newReach returns the reach of a tool whose steps are in s. Its searches are recorded by the caller
-// (see acting.saw).
-func newReach(e Env, s run.Scope) reach {
+// newToolBackend returns the backend of a tool whose steps are in s. Its searches are recorded by
+// the caller (see acting.saw).
+func newToolBackend(e Env, s run.Scope) toolBackend {
 	e.first = nil
-	return reach{e, s}
+	return toolBackend{e, s}
 }
 
 // Search implements tool.Reach. A query other than the question is searched as a rewrite of it, so
-// that the relevance of a hit is its relevance to the question (see finding.findOn).
-func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error) {
+// that the relevance of a hit is its relevance to the question (see subQuestion.searchNext).
+func (r toolBackend) Search(ctx context.Context, q assay.Query) (assay.Results, error) {
 	if !sameWords(q.Text, r.env.Question) {
 		q.Text, q.Rewrites = r.env.Question, []string{q.Text}
 	}
@@ -38,7 +38,7 @@ func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error)
 
 // Walk implements tool.Reach. As in Search, the names are searched for beside the question. Only the
 // passages that the walk reaches are returned.
-func (r reach) Walk(ctx context.Context, q assay.Query) (assay.Results, error) {
+func (r toolBackend) Walk(ctx context.Context, q assay.Query) (assay.Results, error) {
 	most := q.Limit
 	q.Text, q.Rewrites, q.Limit = r.env.Question, []string{r.env.Question + " " + q.Text}, max(most, r.env.Limits.Candidates)
 	found, err := r.env.search(ctx, r.s, q)
@@ -67,7 +67,7 @@ type pageInput struct {
 }
 
 // Page implements tool.Reach. A URI is looked up in the collections of the question.
-func (r reach) Page(ctx context.Context, ref tool.Reference, page int) (tool.Page, error) {
+func (r toolBackend) Page(ctx context.Context, ref tool.Reference, page int) (tool.Page, error) {
 	in := pageInput{Filter: r.env.Filter, Access: r.env.Access, Page: page}
 	if ref.Document != "" {
 		in.Of = []tool.Reference{ref}
@@ -142,36 +142,36 @@ func (e Env) version(ctx context.Context, ref tool.Reference) (assay.Document, e
 // replayed. See acting.observe.
 
 // about returns a reading with the question of the run if it has none of its own.
-func (r reach) about(in role.Reading) role.Reading {
+func (r toolBackend) about(in role.Reading) role.Reading {
 	in.Question = cmp.Or(in.Question, r.env.Question)
 	return in
 }
 
 // Summarise implements tool.Reach.
-func (r reach) Summarise(ctx context.Context, in role.Reading) (role.Summary, error) {
-	return r.env.summarise(ctx, r.s, r.about(in), new(notes))
+func (r toolBackend) Summarise(ctx context.Context, in role.Reading) (role.Summary, error) {
+	return r.env.summarise(ctx, r.s, r.about(in), new(noteList))
 }
 
-func (e Env) summarise(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Summary, error) {
-	return hand(ctx, s, e, job[role.Reading, role.Summary]{
+func (e Env) summarise(ctx context.Context, s run.Scope, in role.Reading, notes *noteList) (role.Summary, error) {
+	return runRole(ctx, s, e, job[role.Reading, role.Summary]{
 		task: role.SummariserTask,
 		do:   e.Roles.Actor.Summarise,
-	}, in, said)
+	}, in, notes)
 }
 
 // Compare implements tool.Reach.
-func (r reach) Compare(ctx context.Context, in role.Reading) (role.Contrast, error) {
-	return hand(ctx, r.s, r.env, job[role.Reading, role.Contrast]{
+func (r toolBackend) Compare(ctx context.Context, in role.Reading) (role.Contrast, error) {
+	return runRole(ctx, r.s, r.env, job[role.Reading, role.Contrast]{
 		task: role.ComparerTask,
 		do:   r.env.Roles.Actor.Compare,
-	}, r.about(in), new(notes))
+	}, r.about(in), new(noteList))
 }
 
 // Extract implements tool.Reach.
-func (r reach) Extract(ctx context.Context, in role.ExtractInput) (role.Extraction, error) {
+func (r toolBackend) Extract(ctx context.Context, in role.ExtractInput) (role.Extraction, error) {
 	in.Reading = r.about(in.Reading)
-	return hand(ctx, r.s, r.env, job[role.ExtractInput, role.Extraction]{
+	return runRole(ctx, r.s, r.env, job[role.ExtractInput, role.Extraction]{
 		task: role.ExtractorTask,
 		do:   r.env.Roles.Actor.Extract,
-	}, in, new(notes))
+	}, in, new(noteList))
 }

@@ -21,14 +21,14 @@ type writer struct {
 // writerFor returns the writer of the first draft. It is the small generator, if there is one and
 // the router calls the question simple. The large generator writes if there was a draft before, the
 // question has several parts or there is advice.
-func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (writer, error) {
+func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, notes *noteList, last *checkedDraft) (writer, error) {
 	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.writer()}
 	hasSmall := e.Began[SmallGenerator] != ""
 	isFirstDraft := last.from == "" && len(in.Advice) == 0
 	if !hasSmall || !isFirstDraft || len(in.Parts) != 1 {
 		return large, nil
 	}
-	route, err := e.route(ctx, s, said)
+	route, err := e.route(ctx, s, notes)
 	if stopOf(err) != "" {
 		return large, nil // which will run out of room as well and report it
 	}
@@ -45,8 +45,8 @@ func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, 
 	return small, nil
 }
 
-// poor reports whether the large generator should rewrite a draft of the small one: no claim is
-// supported, the draft is unusable, or it reports an open point.
-func (w checkedDraft) poor() bool {
+// needsLargeModel reports whether the large generator should rewrite a draft of the small one: no
+// claim is supported, the draft is unusable, or it reports an open point.
+func (w checkedDraft) needsLargeModel() bool {
 	return w.readable && failures(w.checked) == 0 && (w.draft.Failure != "" || len(w.draft.Open) > 0 || len(w.supported()) == 0)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// names returns the possible answers to a finding's question, the likeliest first, at most maxFills.
-// They are those that the grader read in the hits, a model or the reader. There are none without
-// either.
-func (f *finding) names() []candidate {
+// names returns the possible answers to a sub-question, the likeliest first, at most
+// maxFills. They are those that the grader read in the hits, a model or the reader. There are none
+// without either.
+func (sq *subQuestion) names() []candidate {
 	var list []candidate
-	for _, x := range f.grade.Answers[:min(maxFills, len(f.grade.Answers))] {
+	for _, x := range sq.grade.Answers[:min(maxFills, len(sq.grade.Answers))] {
 		if name := strings.TrimRight(x.Text, ".,;: "); name != "" { // a reader may read on to the end of the sentence
 			list = append(list, candidate{name: name, chunk: x.Chunk, score: x.Score})
 		}
@@ -35,16 +35,16 @@ func within(known map[string]bool, text string) float64 {
 }
 
 // ranked returns the hits in the order in which searches ranked them.
-func (f *finding) ranked() []assay.Hit {
-	hits := slices.Clone(f.hits)
+func (sq *subQuestion) ranked() []assay.Hit {
+	hits := slices.Clone(sq.hits)
 	slices.SortStableFunc(hits, func(a, b assay.Hit) int {
-		return cmp.Compare(f.places[a.Chunk.ID], f.places[b.Chunk.ID])
+		return cmp.Compare(sq.bestRank[a.Chunk.ID], sq.bestRank[b.Chunk.ID])
 	})
 	return hits
 }
 
-// speaksOfAll reports whether a hit contains all words of the names.
-func speaksOfAll(h assay.Hit, names []string) bool {
+// containsAll reports whether a hit contains all words of the names.
+func containsAll(h assay.Hit, names []string) bool {
 	held := stemsOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)...)
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return slices.ContainsFunc(analysis.Tokens(name, ""), func(t analysis.Token) bool { return !t.Part && !held[t.Term] })

@@ -40,7 +40,7 @@ func TestCarriers(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel() // a cancelled context does not change the result
-		c.keepCarriers(gone, passages)
+		c.keepSupportingCitations(gone, passages)
 		var got []int
 		for _, cit := range c.cited {
 			got = append(got, cit.Number)

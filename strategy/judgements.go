@@ -12,10 +12,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// soundly returns the judgements of a verifier with invalid ones replaced. An unknown verdict, or a
-// score that is not a probability, counts as a failure, and the claim is not supported. Spans
-// outside the cited passages are dropped.
-func soundly(claims []role.Claim, said []ground.Judgement) []ground.Judgement {
+// validJudgements returns the judgements of a verifier with invalid ones replaced. An unknown
+// verdict, or a score that is not a probability, counts as a failure, and the claim is not
+// supported. Spans outside the cited passages are dropped.
+func validJudgements(claims []role.Claim, said []ground.Judgement) []ground.Judgement {
 	out := make([]ground.Judgement, len(said))
 	for i, j := range said {
 		known := j.Verdict == assay.Supported || j.Verdict == assay.Contradicted || j.Verdict == assay.Unsupported
@@ -31,15 +31,15 @@ func soundly(claims []role.Claim, said []ground.Judgement) []ground.Judgement {
 			j.Score = 0
 		}
 		j.Reason = strings.ToValidUTF8(j.Reason, "\uFFFD")
-		j.Spans = soundSpans(j.Spans, claims[i].Cited)
+		j.Spans = validSpans(j.Spans, claims[i].Cited)
 		out[i] = j
 	}
 	return out
 }
 
-// soundSpans returns the valid spans in the cited passages, in the order of the passages, with
+// validSpans returns the valid spans in the cited passages, in the order of the passages, with
 // surrounding white space removed and adjoining spans merged. It returns nil if there are none.
-func soundSpans(spans []ground.Span, cited []ground.Passage) []ground.Span {
+func validSpans(spans []ground.Span, cited []ground.Passage) []ground.Span {
 	var out []ground.Span
 	for _, sp := range spans {
 		if sp.Passage < 0 || sp.Passage >= len(cited) {

@@ -17,12 +17,12 @@ func TestDrought(t *testing.T) {
 		{"not in a row", []search{{20, 20}, {0, 20}, {5, 20}, {1, 20}}, false},
 	}
 	for _, tt := range tests {
-		var d drought
+		var d noProgressCount
 		for _, s := range tt.searches {
-			d.after(s.fresh, s.hits)
+			d.add(s.fresh, s.hits)
 		}
-		if d.ends() != tt.ends {
-			t.Errorf("%s: ends is %v, want %v", tt.name, d.ends(), tt.ends)
+		if d.stalled() != tt.ends {
+			t.Errorf("%s: ends is %v, want %v", tt.name, d.stalled(), tt.ends)
 		}
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// columnsAgree refuses rows of a table whose sentences name two cells in another order than those
-// of most rows. One of these cells is then in a wrong column, and the source does not tell which.
-// If both orders are equally frequent, all rows are refused. A cell that its sentence does not name
-// exactly once is ignored.
-func columnsAgree(claims []checkedClaim) {
+// refuseSwappedCells refuses rows of a table whose sentences name two cells in another order than
+// those of most rows. One of these cells is then in a wrong column, and the source does not tell
+// which. If both orders are equally frequent, all rows are refused. A cell that its sentence does
+// not name exactly once is ignored.
+func refuseSwappedCells(claims []checkedClaim) {
 	columns := 0
 	for _, c := range claims {
 		if c.row != nil && c.Verdict == assay.Supported {
@@ -26,7 +26,7 @@ func columnsAgree(claims []checkedClaim) {
 				if c.row == nil || c.Verdict != assay.Supported {
 					continue
 				}
-				switch a, b := placeIn(c.row, j), placeIn(c.row, i); {
+				switch a, b := cellOffset(c.row, j), cellOffset(c.row, i); {
 				case a < 0 || b < 0 || a == b:
 				case a < b:
 					before = append(before, k)
@@ -47,9 +47,9 @@ func columnsAgree(claims []checkedClaim) {
 	}
 }
 
-// placeIn returns the offset of a cell in its row's sentence, or -1 if it occurs there not at all
-// or more than once.
-func placeIn(row *ground.Row, cell int) int {
+// cellOffset returns the offset of a cell in its row's sentence, or -1 if it occurs there not at
+// all or more than once.
+func cellOffset(row *ground.Row, cell int) int {
 	sentence, text := strings.ToLower(row.Sentence), strings.ToLower(row.Cells[cell])
 	if text == "" || strings.Count(sentence, text) != 1 {
 		return -1

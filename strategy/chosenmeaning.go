@@ -9,16 +9,16 @@ import (
 	"github.com/assay-rag/assay/internal/sense"
 )
 
-// narrowed returns e for a follow-up that chose one of the meanings offered before, if its words do
-// not distinguish that meaning from others of the same name, as in "Getting started (vega)". Only
-// passages of that meaning count then, and its name is removed from the query.
-func (e Env) narrowed() Env {
+// withChosenMeaning returns e for a follow-up that chose one of the meanings offered before, if its
+// words do not distinguish that meaning from others of the same name, as in "Getting started
+// (vega)". Only passages of that meaning count then, and its name is removed from the query.
+func (e Env) withChosenMeaning() Env {
 	for i := len(e.History) - 1; i >= 0; i-- {
 		for _, name := range sense.Offered(e.History[i].Answer) {
 			if !strings.HasSuffix(name, ")") || !strings.Contains(name, " (") || !strings.Contains(e.Question, name) {
 				continue
 			}
-			e.picked, e.whole = name, e.Question
+			e.chosenMeaning, e.fullQuestion = name, e.Question
 			e.Question = strings.ReplaceAll(strings.ReplaceAll(e.Question, " ("+name+")", ""), name, "it")
 			return e
 		}
@@ -26,18 +26,18 @@ func (e Env) narrowed() Env {
 	return e
 }
 
-// ofChosen drops the hits that are not of the chosen meaning, if there is one.
-func (e Env) ofChosen(found assay.Results) assay.Results {
-	if e.picked == "" {
+// keepChosenMeaning drops the hits that are not of the chosen meaning, if there is one.
+func (e Env) keepChosenMeaning(found assay.Results) assay.Results {
+	if e.chosenMeaning == "" {
 		return found
 	}
 	found.Hits = slices.DeleteFunc(slices.Clone(found.Hits), func(h assay.Hit) bool {
 		return !slices.ContainsFunc(sense.Names(h), func(name string) bool {
 			shown := shownNames([]string{name})
-			return len(shown) == 1 && shown[0] == e.picked
+			return len(shown) == 1 && shown[0] == e.chosenMeaning
 		})
 	})
-	note := assay.Note{Kind: assay.NoteQuestion, Text: fmt.Sprintf("only passages of %s were read, as it was chosen", e.picked)}
+	note := assay.Note{Kind: assay.NoteQuestion, Text: fmt.Sprintf("only passages of %s were read, as it was chosen", e.chosenMeaning)}
 	found.Notes = append(slices.Clone(found.Notes), note)
 	return found
 }
