@@ -210,9 +210,9 @@ type answerCache struct {
 	req       storedRequest
 }
 
-// Given implements strategy.Cache. It checks the earlier run's journal and the access to every
+// Answer implements strategy.Cache. It checks the earlier run's journal and the access to every
 // document that run read.
-func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []string, error) {
+func (r answerCache) Answer(ctx context.Context, id string) (*assay.Answer, []string, error) {
 	earlier, records, err := r.e.journal(ctx, r.principal, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound), errors.Is(err, assay.ErrDamaged):

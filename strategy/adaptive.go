@@ -50,7 +50,7 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		found, err = env.rounds(ctx, s, assay.Filter{}, 1)
 	case role.Complex:
 		env.Limits.Candidates = env.Settings.Adaptive.Complex
-		found, err = env.planned(ctx, s)
+		found, err = env.plannedSubQuestions(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
 		return env.moderate(ctx, s, name, notes)
@@ -137,7 +137,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, notes noteL
 			return Result{}, err
 		}
 	}
-	return since(best, e.base(name, found), best.Notes), nil
+	return withSearchesOf(best, e.base(name, found), best.Notes), nil
 }
 
 // route asks the router how complex the question is. If the router fails, the route is Moderate.
@@ -157,7 +157,7 @@ func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int
 	if err != nil {
 		return nil, err
 	}
-	err = sq.goOn(ctx, timed, e, n)
+	err = sq.continueRounds(ctx, timed, e, n)
 	if stop := stopOf(err); stop != "" {
 		sq.endSearch(stop, err)
 		err = sq.gradeWithoutModel(ctx, s.Sub("late", 0), e)
@@ -165,9 +165,9 @@ func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int
 	return []subQuestion{sq}, err
 }
 
-// goOn searches until the hits of f are sufficient, the querier knows no better query, two searches
-// in a row made no progress, or n searches were made.
-func (sq *subQuestion) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
+// continueRounds searches until the hits of f are sufficient, the querier knows no better query,
+// two searches in a row made no progress, or n searches were made.
+func (sq *subQuestion) continueRounds(ctx context.Context, s run.Scope, env Env, n int) error {
 	var t searchHistory
 	query := sq.question
 	for round := range n {
@@ -201,9 +201,9 @@ func (sq *subQuestion) goOn(ctx context.Context, s run.Scope, env Env, n int) er
 	return nil
 }
 
-// planned plans the question and searches for its sub-questions, each after those that it needs. A
-// question that the plan does not split is searched in rounds.
-func (e Env) planned(ctx context.Context, s run.Scope) ([]subQuestion, error) {
+// plannedSubQuestions plans the question and searches for its sub-questions, each after those that
+// it needs. A question that the plan does not split is searched in rounds.
+func (e Env) plannedSubQuestions(ctx context.Context, s run.Scope) ([]subQuestion, error) {
 	plan, notes, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
 		sq := subQuestion{question: e.Question, notes: notes}
@@ -228,8 +228,8 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]subQuestion, error) {
 		found[0].notes.join(notes)
 		return found, nil
 	}
-	e = e.inSteps(plan)
-	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // in case a name is not found
+	e = e.forPlan(plan)
+	whole, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{}) // in case a name is not found
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	}
 	found[0].notes.join(notes)
 	err = s.Parallel(ctx, "sub", min(len(parts), env.Limits.Parts), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
-		return found[i].lookReworded(ctx, s, env)
+		return found[i].searchWithRewordings(ctx, s, env)
 	})
 	if err != nil {
 		return Result{}, err
@@ -63,11 +63,11 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// lookReworded searches for the sub-question together with other wordings of it, and
+// searchWithRewordings searches for the sub-question together with other wordings of it, and
 // with a more general question if the hits are insufficient. It returns an error only if the run
 // cannot go on.
-func (sq *subQuestion) lookReworded(ctx context.Context, s run.Scope, env Env) error {
-	err := sq.reworded(ctx, s, env)
+func (sq *subQuestion) searchWithRewordings(ctx context.Context, s run.Scope, env Env) error {
+	err := sq.searchRewordings(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
 		sq.endSearch(stop, err)
 		return nil
@@ -78,7 +78,7 @@ func (sq *subQuestion) lookReworded(ctx context.Context, s run.Scope, env Env) e
 	return err
 }
 
-func (sq *subQuestion) reworded(ctx context.Context, s run.Scope, env Env) error {
+func (sq *subQuestion) searchRewordings(ctx context.Context, s run.Scope, env Env) error {
 	wordings, err := env.rewrite(ctx, s.Sub("expand", 0), role.RewriteInput{Question: sq.question, Technique: role.Expand}, &sq.notes)
 	if err != nil {
 		return err
@@ -88,19 +88,19 @@ func (sq *subQuestion) reworded(ctx context.Context, s run.Scope, env Env) error
 		return err
 	}
 	wordings = distinct(wordings, passage...)
-	if err := sq.searchWith(ctx, s.Sub("round", 0), env, wordings); err != nil || sq.sufficient() {
+	if err := sq.searchVariants(ctx, s.Sub("round", 0), env, wordings); err != nil || sq.sufficient() {
 		return err
 	}
 	general, err := env.rewrite(ctx, s.Sub("step_back", 0), role.RewriteInput{Question: sq.question, Technique: role.StepBack}, &sq.notes)
 	if err != nil || len(general) == 0 {
 		return err
 	}
-	return sq.searchWith(ctx, s.Sub("round", 1), env, general)
+	return sq.searchVariants(ctx, s.Sub("round", 1), env, general)
 }
 
-// searchWith searches for the sub-question together with other wordings and grades all
+// searchVariants searches for the sub-question together with other wordings and grades all
 // hits found so far.
-func (sq *subQuestion) searchWith(ctx context.Context, s run.Scope, env Env, wordings []string) error {
+func (sq *subQuestion) searchVariants(ctx context.Context, s run.Scope, env Env, wordings []string) error {
 	if _, err := sq.search(ctx, s, env, assay.Query{Text: sq.question, Filter: sq.filter, Rewrites: wordings}); err != nil {
 		return err
 	}

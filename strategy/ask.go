@@ -81,9 +81,9 @@ func (e Env) restoreQuestion(a assay.Answer, question string, notes noteList) as
 // conversationSources returns the allowed sources of an understood question: the words of the
 // question as asked and of the conversation before it.
 func (e Env) conversationSources() sources {
-	of := asked(e.asked)
+	of := questionSources(e.asked)
 	for _, t := range e.History {
-		of.words = append(of.words, asked(t.Question).words[0], asked(t.Answer).words[0])
+		of.words = append(of.words, questionSources(t.Question).words[0], questionSources(t.Answer).words[0])
 	}
 	return of
 }

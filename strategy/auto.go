@@ -49,7 +49,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	env = env.inSteps(plan)
+	env = env.forPlan(plan)
 	filter, common := filterOf(plan)
 	if plan.Shape == role.Conjunction || !common {
 		return env.escalate(ctx, s, plan, nil, notes)
@@ -58,7 +58,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if plan.Shape == role.Chain {
 		query.Walk = assay.WalkFar
 	}
-	sq, err := env.lookFor(ctx, s, query)
+	sq, err := env.searchFor(ctx, s, query)
 	if err != nil {
 		return Result{}, err
 	}
@@ -111,7 +111,7 @@ func Escalations() []string {
 func (e Env) escalate(ctx context.Context, s run.Scope, plan role.Plan, first *subQuestion, notes noteList) (Result, error) {
 	name := e.Settings.Auto.Escalate
 	if first == nil && name == "static" {
-		sq, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+		sq, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
 			return Result{}, err
 		}
@@ -169,7 +169,7 @@ func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, sq subQ
 		}
 		found, name = join(sq, parts), "multihop"
 		if !slices.ContainsFunc(parts, subQuestion.sufficient) {
-			if err := e.lastRung(ctx, s, found[:1]); err != nil {
+			if err := e.webRung(ctx, s, found[:1]); err != nil {
 				return Result{}, err
 			}
 		}

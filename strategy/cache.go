@@ -24,7 +24,7 @@ type Cache interface {
 	// Given returns the answer of an earlier run and the IDs of the documents that the run read. It
 	// returns a nil answer if that may not be reused: it was deleted, something it depends on has
 	// changed, or access was lost.
-	Given(ctx context.Context, run string) (*assay.Answer, []string, error)
+	Answer(ctx context.Context, run string) (*assay.Answer, []string, error)
 }
 
 // SameQuestion reports whether two questions have the same words. They may differ in white space,
@@ -68,7 +68,7 @@ func (e Env) fromCache(ctx context.Context, s run.Scope, notes *noteList) (answe
 		return found, assay.Usage{}, err
 	})
 	if err != nil {
-		notes.say(assay.NoteCached, remark(fmt.Sprintf("no earlier answer could be looked for: %v", err)))
+		notes.say(assay.NoteCached, remarkLine(fmt.Sprintf("no earlier answer could be looked for: %v", err)))
 		return assay.Answer{}, false
 	}
 	if found.Answer == nil {
@@ -92,7 +92,7 @@ func (e Env) lookUpCache(ctx context.Context, in cacheInput) (cacheOutput, error
 
 // reuseAnswer returns the answer of an earlier run, adapted to the question.
 func (e Env) reuseAnswer(ctx context.Context, question string, r Earlier) (cacheOutput, error) {
-	before, documents, err := e.Cache.Given(ctx, r.Run)
+	before, documents, err := e.Cache.Answer(ctx, r.Run)
 	if err != nil || before == nil {
 		return cacheOutput{}, err
 	}

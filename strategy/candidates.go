@@ -10,11 +10,11 @@ import (
 )
 
 // names returns the possible answers to a sub-question, the likeliest first, at most
-// maxFills. They are those that the grader read in the hits, a model or the reader. There are none
-// without either.
+// maxSubstitutions. They are those that the grader read in the hits, a model or the reader. There
+// are none without either.
 func (sq *subQuestion) names() []candidate {
 	var list []candidate
-	for _, x := range sq.grade.Answers[:min(maxFills, len(sq.grade.Answers))] {
+	for _, x := range sq.grade.Answers[:min(maxSubstitutions, len(sq.grade.Answers))] {
 		if name := strings.TrimRight(x.Text, ".,;: "); name != "" { // a reader may read on to the end of the sentence
 			list = append(list, candidate{name: name, chunk: x.Chunk, score: x.Score})
 		}

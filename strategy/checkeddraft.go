@@ -78,13 +78,13 @@ func (w checkedDraft) refused() []checkedClaim {
 // nothingSupported reports whether no claim is supported although something was drafted or the
 // generator failed. A failure of the verifier does not count.
 func (w checkedDraft) nothingSupported() bool {
-	return w.readable && failures(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
+	return w.readable && failedCount(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
 }
 
 // canImprove reports whether a part of the draft was refused or unusable, so that another draft may
 // word it better.
 func (w checkedDraft) canImprove() bool {
-	return w.readable && w.draft.Failure == "" && failures(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
+	return w.readable && w.draft.Failure == "" && failedCount(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
 }
 
 // write writes and verifies a draft. If some claims of a model's draft are refused, the model is
@@ -173,7 +173,7 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 	w.byModel = model != "" && !w.draft.StoodIn
 	w.quoted = quotes || w.draft.StoodIn
 	notes.outcome(role.GeneratorRole, w.draft.Outcome)
-	w.draft.Open = asked(e.Question).lines(w.draft.Open)
+	w.draft.Open = questionSources(e.Question).lines(w.draft.Open)
 	if w.draft.StoodIn {
 		e = e.withQuoteVerifier()
 	}

@@ -164,7 +164,7 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 	default:
 		a.AskBack = fmt.Sprintf("What is meant%s: %s?", of, alternatives(names))
 	}
-	a.settle()
+	a.updateStatus()
 }
 
 // alternatives formats a list as "a or b" or "a, b or c".
@@ -183,8 +183,8 @@ type firstSearch struct {
 	results assay.Results
 }
 
-// saw records the results of the search at path.
-func (f *firstSearch) saw(path string, r assay.Results) {
+// record records the results of the search at path.
+func (f *firstSearch) record(path string, r assay.Results) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.path == "" || path < f.path {
@@ -241,8 +241,8 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, notes *no
 	return back, nil
 }
 
-// leastAnswered is the least probability with which each of several subjects answers the question.
-const leastAnswered = 0.5
+// minAnswered is the least probability with which each of several subjects answers the question.
+const minAnswered = 0.5
 
 // subjects returns the documents that the question may be about, if the reader finds different
 // answers in them. It takes no step if only one document is possible. If the reader fails, it returns
@@ -262,7 +262,7 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes 
 	}
 	step := run.Step{Name: "subjects", Kind: assay.StepReader, Model: e.ReaderModel}
 	out, err := run.Do(ctx, s, step, in, func(ctx context.Context, in []ground.Passage) (subjectsFound, assay.Usage, error) {
-		distinct, err := ground.Distinct(ctx, e.Roles.Reader, e.Question, in, leastAnswered)
+		distinct, err := ground.Distinct(ctx, e.Roles.Reader, e.Question, in, minAnswered)
 		if err != nil && ctx.Err() == nil {
 			return subjectsFound{Failure: err.Error()}, assay.Usage{}, nil
 		}

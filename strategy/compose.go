@@ -19,22 +19,22 @@ func (e Env) compose(strategy string, found []subQuestion, parts []role.Part, w 
 	r.Notes = w.remarks(r.Notes)
 	write(&r.Answer, w.draft, supported)
 	for _, c := range supported {
-		r.sections = more(r.sections, c.section)
+		r.sections = appendNew(r.sections, c.section)
 	}
 	r.evidence.found = foundFit
 	r.evidence.sufficient = w.readable && slices.ContainsFunc(found, subQuestion.sufficient)
-	r.details.supported, r.details.refused, r.details.failed = len(supported), len(w.checked)-len(supported), failures(w.checked)
+	r.details.supported, r.details.refused, r.details.failed = len(supported), len(w.checked)-len(supported), failedCount(w.checked)
 	r.details.failure = w.draft.Failure
 	e.cover(&r, found, parts, supported)
-	r.Missing = withGaps(r.Missing, e.lacking(e.Question, w.draft.Open, w.byModel)...)
+	r.Missing = withGaps(r.Missing, e.roleGaps(e.Question, w.draft.Open, w.byModel)...)
 	r.dropped = w.droppedGaps()
 	r.verdicts = verdictState{
 		draft: w.state(), supported: len(supported) > 0, failed: r.details.failed > 0,
 		leavesOutMember: w.leavesOutMember(), open: len(w.draft.Open) > 0, dropped: len(w.dropped()) > 0,
 	}
 	r.evidence.conflict = e.conflictIn(&r, w, supported)
-	elsewhere(&r.Answer)
-	r.settle()
+	markExternal(&r.Answer)
+	r.updateStatus()
 	return r
 }
 
@@ -54,9 +54,9 @@ func (e Env) cover(r *Result, found []subQuestion, parts []role.Part, supported 
 			continue
 		}
 		r.details.open++
-		gaps := e.asking(found[i].displayText())
+		gaps := e.questionGap(found[i].displayText())
 		if grounded[i] || len(supported) == 0 {
-			gaps = e.lacks(found[i])
+			gaps = e.subQuestionGaps(found[i])
 		}
 		r.Missing = withGaps(r.Missing, gaps...)
 	}
@@ -186,12 +186,12 @@ func (e Env) base(strategy string, found []subQuestion) Result {
 			r.details.shortfall = found[i].shortfall
 		}
 	}
-	r.nearest(found)
+	r.setClosest(found)
 	return r
 }
 
-// nearest sets the passages that came closest.
-func (r *Result) nearest(found []subQuestion) {
+// setClosest sets the passages that came closest.
+func (r *Result) setClosest(found []subQuestion) {
 	const most = 3
 	seen := map[string]bool{}
 	var hits []assay.Hit
@@ -223,9 +223,9 @@ func (r *Result) nearest(found []subQuestion) {
 func (e Env) notFound(strategy string, found []subQuestion) Result {
 	r := e.base(strategy, found)
 	for _, sq := range found {
-		r.Missing = withGaps(r.Missing, e.lacks(sq)...)
+		r.Missing = withGaps(r.Missing, e.subQuestionGaps(sq)...)
 	}
-	r.details.held = e.unlikely(found)
+	r.details.held = e.unlikelyReason(found)
 	failed := slices.IndexFunc(found, func(sq subQuestion) bool { return sq.grade.Failure != "" })
 	switch {
 	case r.details.hits == 0:
@@ -235,14 +235,14 @@ func (e Env) notFound(strategy string, found []subQuestion) Result {
 	default:
 		r.evidence.found = foundUnfit
 	}
-	r.settle()
+	r.updateStatus()
 	return r
 }
 
-// unlikely returns how likely it is that the passages hold the answer, for the sub-question where
-// that is likeliest. It returns "" if a sub-question other than a step to another was not judged by
-// that.
-func (e Env) unlikely(found []subQuestion) string {
+// unlikelyReason returns how likely it is that the passages hold the answer, for the sub-question
+// where that is likeliest. It returns "" if a sub-question other than a step to another was not
+// judged by that.
+func (e Env) unlikelyReason(found []subQuestion) string {
 	var best *subQuestion
 	for i, sq := range found {
 		if sq.grade.Held == nil && len(sq.neededBy) > 0 {
@@ -258,7 +258,7 @@ func (e Env) unlikely(found []subQuestion) string {
 	if best == nil {
 		return ""
 	}
-	return remark(best.grade.Reason)
+	return remarkLine(best.grade.Reason)
 }
 
 // opening returns the first words of a passage, for display.

@@ -57,8 +57,8 @@ const sideBySide = 4
 // If sub-questions have slots for names, the whole question is also searched once, as a fallback if
 // a name is not found.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *subQuestion, notes noteList) (Result, error) {
-	e = e.inSteps(plan)
-	found, spelled := make([]subQuestion, len(plan.SubQuestions)), spelledOut(plan)
+	e = e.forPlan(plan)
+	found, spelled := make([]subQuestion, len(plan.SubQuestions)), displayQuestions(plan)
 	for i, sub := range plan.SubQuestions {
 		found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
@@ -79,26 +79,26 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *su
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
-			found[i].fill(fillings(plan, found, i))
+			found[i].setSubstitutions(substitutions(plan, found, i))
 			return found[i].searchLadder(ctx, s, e, hints(plan, found, i))
 		})
 		if err != nil {
 			return Result{}, err
 		}
 	}
-	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
+	if err := e.webRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return Result{}, err
 	}
 	if err := e.giveUp(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return Result{}, err
 	}
-	if slices.ContainsFunc(plan.SubQuestions, slotted) {
-		whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+	if slices.ContainsFunc(plan.SubQuestions, hasSlots) {
+		whole, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
 			return Result{}, err
 		}
 		for i, sq := range found {
-			found[i].hopHits = sq.ranked()[:min(picked, len(sq.hits))]
+			found[i].hopHits = sq.ranked()[:min(hopPassages, len(sq.hits))]
 		}
 		found = join(whole, found)
 	}
@@ -137,7 +137,7 @@ func (e Env) redrive(ctx context.Context, s run.Scope, found []subQuestion, answ
 		}
 	}
 	// The claims verified before stay; only the list of searches grows.
-	return since(answer, e.base(name, found), ofDraft), nil
+	return withSearchesOf(answer, e.base(name, found), ofDraft), nil
 }
 
 // coversMore reports whether r, an answer from more evidence than old, replaces it: it covers no
@@ -171,9 +171,9 @@ func stages(plan role.Plan) [][]int {
 	return stages
 }
 
-// fill sets a sub-question to the likeliest filling and keeps the others for later
+// setSubstitutions sets a sub-question to the likeliest substitution and keeps the others for later
 // searches.
-func (sq *subQuestion) fill(with []filling) {
+func (sq *subQuestion) setSubstitutions(with []substitution) {
 	if len(with) > 0 {
 		sq.question, sq.displayed, sq.alternatives = with[0].text, with[0].displayed, with[1:]
 	}
@@ -182,7 +182,7 @@ func (sq *subQuestion) fill(with []filling) {
 // hints returns the titles of hits accepted for the sub-questions that i needs, which often name
 // its own evidence. It returns nil if i has slots for their answers.
 func hints(plan role.Plan, found []subQuestion, i int) []string {
-	if sub := plan.SubQuestions[i]; slotted(sub) {
+	if sub := plan.SubQuestions[i]; hasSlots(sub) {
 		return nil
 	}
 	var titles []string
@@ -272,7 +272,7 @@ func (sq *subQuestion) gradeWithoutModel(ctx context.Context, s run.Scope, env E
 	if sq.stop != assay.StopDeadline || sq.graded == len(sq.searched) {
 		return nil
 	}
-	err := sq.gradeAll(ctx, s, env.gradingLocally())
+	err := sq.gradeAll(ctx, s, env.withLocalGrader())
 	if stopOf(err) != "" { // the whole run is out of time
 		return nil
 	}
@@ -324,7 +324,7 @@ func (sq *subQuestion) redrive(ctx context.Context, s run.Scope, env Env, failed
 func (sq *subQuestion) redriveBy(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (search, error) {
 	for _, c := range failed {
 		if q := c.query(sq.question); q != "" && !sq.wasSearched(q, sq.lastFilter()) {
-			return search{rung: RungRedrive, query: q, filter: sq.lastFilter(), why: "a statement of the draft is not grounded: " + remark(c.Reason)}, nil
+			return search{rung: RungRedrive, query: q, filter: sq.lastFilter(), why: "a statement of the draft is not grounded: " + remarkLine(c.Reason)}, nil
 		}
 	}
 	return sq.next(ctx, s, env, search{rung: sq.ladder.top(), filter: sq.lastFilter()})

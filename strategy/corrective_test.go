@@ -61,7 +61,7 @@ func equals(key, value string) assay.Filter {
 	return assay.Filter{Op: assay.OpEquals, Key: key, Value: assay.StringValue(value)}
 }
 
-// A climb is a rung as the journal has it.
+// climb is a rung as the journal has it.
 type climb struct {
 	path string
 	strategy.RungInput

@@ -57,7 +57,7 @@ func (sq *subQuestion) evaluate(ctx context.Context, s run.Scope, env *Env) erro
 	if _, err := sq.search(ctx, s, *env, assay.Query{Text: sq.question}); err != nil {
 		return err
 	}
-	sq.grade.Missing = []string{asked(env.Question).line(sq.question)} // until hits are used
+	sq.grade.Missing = []string{questionSources(env.Question).line(sq.question)} // until hits are used
 	scores, err := env.score(ctx, s, sq.question, sq.hits, &sq.notes)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (sq *subQuestion) evaluate(ctx context.Context, s run.Scope, env *Env) erro
 		aside = append(ambiguous, aside...)
 		sq.notes.say(assay.NoteSearch, fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question",
 			count(settings.Relevant, "passage", "passages"), settings.Incorrect))
-		err := env.fromWeb(ctx, s, sq)
+		err := env.searchWebFor(ctx, s, sq)
 		if stop := stopOf(err); stop != "" { // the relevant hits are used without the web
 			sq.endSearch(stop, err)
 			sq.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))

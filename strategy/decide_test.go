@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestOnlyDecideSetsStatus checks that only settle, which calls decide, sets the status of an
+// TestOnlyDecideSetsStatus checks that only updateStatus, which calls decide, sets the status of an
 // answer.
 func TestOnlyDecideSetsStatus(t *testing.T) {
 	assigned := regexp.MustCompile(`\.Status\b(?:, [^=]+)? :?= |\bStatus: +assay\.`)

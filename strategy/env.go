@@ -119,8 +119,8 @@ func (e Env) writer() string { return e.Began[role.GeneratorRole] }
 // withoutWriter returns e with a generator that is not a model.
 func (e Env) withoutWriter() Env { return e.withoutModel(role.GeneratorRole) }
 
-// gradingLocally returns e with the local grader.
-func (e Env) gradingLocally() Env {
+// withLocalGrader returns e with the local grader.
+func (e Env) withLocalGrader() Env {
 	e.Roles.Grader = local.Grader{Reader: e.Roles.Reader}
 	return e.withoutModel(role.GraderRole)
 }

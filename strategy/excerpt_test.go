@@ -16,9 +16,9 @@ func FuzzDelegated(f *testing.F) {
 	f.Add("日本", 0, 1, 3, 6)
 	f.Fuzz(func(t *testing.T, text string, a, b, c, d int) {
 		hit := assay.Hit{Text: "words", Chunk: assay.Chunk{ID: "x"}}
-		got := delegatedOf(ManagedAnswer{Text: text, Parts: []ManagedPart{{a, b, []assay.Hit{hit}}, {c, d, []assay.Hit{hit, {}}}, {a, d, nil}}})
+		got := splitManagedAnswer(ManagedAnswer{Text: text, Parts: []ManagedPart{{a, b, []assay.Hit{hit}}, {c, d, []assay.Hit{hit, {}}}, {a, d, nil}}})
 		end := 0
-		for _, p := range got.said.Parts {
+		for _, p := range got.answer.Parts {
 			if p.Start < end || p.End <= p.Start || p.End > len(text) || len(p.Hits) != 1 || p.Hits[0].Origin != assay.FromService {
 				t.Fatalf("%q: part %+v after %d", text, p, end)
 			}
@@ -48,13 +48,13 @@ func TestElsewhere(t *testing.T) {
 	a := assay.Answer{Text: "One. [2] Two. [11]", Claims: []assay.Claim{{Start: 0, End: 4}, {Start: 9, End: 13}}, Citations: []assay.Citation{
 		{Number: 11, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 3}, {Number: 4, Origin: assay.FromService},
 	}}
-	elsewhere(&a)
+	markExternal(&a)
 	const want = "What cites [2], [11] is from the web, not from your documents.\n\nWhat cites [4] is from a managed service, not from your documents.\n\nOne. [2] Two. [11]"
 	if a.Text != want || a.Text[a.Claims[0].Start:a.Claims[0].End] != "One." || a.Text[a.Claims[1].Start:a.Claims[1].End] != "Two." {
 		t.Errorf("%q, %+v", a.Text, a.Claims)
 	}
 	b := assay.Answer{Text: "One. [1]", Citations: []assay.Citation{{Number: 1}}}
-	if elsewhere(&b); b.Text != "One. [1]" {
+	if markExternal(&b); b.Text != "One. [1]" {
 		t.Errorf("%q", b.Text)
 	}
 }
@@ -71,7 +71,7 @@ func TestOwnWords(t *testing.T) {
 		{"And who runs the other one?", "Who runs the other one?", "Who runs the other Osprey?", "Who runs the other one?"},
 	}
 	for _, test := range tests {
-		got, ok := Env{Request: Request{Question: test.question}, state: state{asked: test.asked}}.ownWords(test.sub)
+		got, ok := Env{Request: Request{Question: test.question}, state: state{asked: test.asked}}.publicWords(test.sub)
 		if got != test.want || ok != (test.want != "") {
 			t.Errorf("%q, asked as %q, understood as %q, goes to the web as %q, %v", test.sub, test.asked, test.question, got, ok)
 		}

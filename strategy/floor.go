@@ -31,7 +31,7 @@ func (sq *subQuestion) reachesFloor(e Env) bool {
 // skipGrade sets the grade of hits that are all below the relevance floor.
 func (sq *subQuestion) skipGrade(e Env) {
 	sq.grade = role.Grade{
-		Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{asked(e.Question).line(sq.displayText())}, Reason: "nothing was found",
+		Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{questionSources(e.Question).line(sq.displayText())}, Reason: "nothing was found",
 	}
 	if len(sq.hits) > 0 {
 		sq.grade.Reason = sq.belowFloor(e)
@@ -84,9 +84,9 @@ func (sq *subQuestion) askQuerier(ctx context.Context, s run.Scope, e Env) error
 // shown as the closest passage.
 const nearFloor = 0.5
 
-// nearlyHeld reports whether the hits are nearly likely enough to hold the answer.
-func (e Env) nearlyHeld(sq *subQuestion) bool {
-	return sq.grade.Held != nil && *sq.grade.Held >= ofOdds(nearFloor, e.Limits.Held)
+// nearAnswerability reports whether the hits are nearly likely enough to hold the answer.
+func (e Env) nearAnswerability(sq *subQuestion) bool {
+	return sq.grade.Held != nil && *sq.grade.Held >= scaleOdds(nearFloor, e.Limits.Held)
 }
 
 // modelFloor is the share of the odds of either limit that is enough for hits which a language
@@ -100,7 +100,7 @@ const modelFloor = 0.4
 func (e Env) aboveFloor(sq *subQuestion) bool {
 	relevant, held := e.Limits.Floor, e.Limits.Held
 	if e.byModel(role.GraderRole) && sq.sufficient() {
-		relevant, held = ofOdds(modelFloor, relevant), ofOdds(modelFloor, held)
+		relevant, held = scaleOdds(modelFloor, relevant), scaleOdds(modelFloor, held)
 	}
 	if p := sq.grade.Held; p != nil && *p >= held {
 		return true
@@ -108,20 +108,20 @@ func (e Env) aboveFloor(sq *subQuestion) bool {
 	return slices.ContainsFunc(sq.accepted(len(sq.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })
 }
 
-// ofOdds returns the probability whose odds are the given share of the odds of p.
-func ofOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
+// scaleOdds returns the probability whose odds are the given share of the odds of p.
+func scaleOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
 
-// holdToFloor lowers a grade that calls hits below the floor relevant. If the hits are near the
+// enforceFloor lowers a grade that calls hits below the floor relevant. If the hits are near the
 // floor, they are not sufficient. Otherwise none is accepted, and the search goes on as after any
 // other grade of insufficient.
-func (sq *subQuestion) holdToFloor(e Env) {
+func (sq *subQuestion) enforceFloor(e Env) {
 	sq.below = false // reset the result of the grade before
 	if sq.grade.Failure != "" || len(sq.grade.Relevant) == 0 || e.aboveFloor(sq) {
 		return
 	}
-	if e.nearlyHeld(sq) {
+	if e.nearAnswerability(sq) {
 		if sq.sufficient() {
-			sq.grade.Verdict, sq.grade.Missing = assay.Partly, []string{asked(e.Question).line(sq.displayText())}
+			sq.grade.Verdict, sq.grade.Missing = assay.Partly, []string{questionSources(e.Question).line(sq.displayText())}
 		}
 		return
 	}
@@ -129,7 +129,7 @@ func (sq *subQuestion) holdToFloor(e Env) {
 	sq.grade.Reason = sq.belowFloor(e)
 	sq.grade.Verdict = assay.Insufficient
 	if len(sq.grade.Missing) == 0 {
-		sq.grade.Missing = []string{asked(e.Question).line(sq.displayText())}
+		sq.grade.Missing = []string{questionSources(e.Question).line(sq.displayText())}
 	}
 }
 

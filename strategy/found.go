@@ -26,7 +26,7 @@ func (f *Found) Sufficient() bool { return f.state.sufficient() }
 // collections of q narrow the caller's own. s must have no other step. An exhausted budget is no
 // error: the hits then remain insufficient. An error means that the run cannot go on.
 func (e Env) Look(ctx context.Context, s run.Scope, q assay.Query) (*Found, error) {
-	sq, err := e.withDefaults().lookFor(ctx, s, q)
+	sq, err := e.withDefaults().searchFor(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (e Env) Look(ctx context.Context, s run.Scope, q assay.Query) (*Found, erro
 // LookAgain makes another search for the same part of the question and grades all hits together. q
 // may have other words. Its scope and errors are as for Look.
 func (e Env) LookAgain(ctx context.Context, s run.Scope, f *Found, q assay.Query) error {
-	return f.state.lookWith(ctx, s, e.withDefaults(), q)
+	return f.state.searchFurther(ctx, s, e.withDefaults(), q)
 }
 
 // Finish turns what was found into the answer, as every strategy of this package does. It numbers

@@ -12,18 +12,18 @@ import (
 
 // A hop is the state of a sub-question while a plan is carried out.
 type hop struct {
-	sub    role.SubQuestion
-	state  subQuestion // for the sub-question as finally asked, with names inserted
-	names  []candidate // possible answers
-	needed bool        // another hop needs it
-	beside bool        // searched together with the question, by which relevance is measured
-	done   bool        // it was searched
-	fills  []filled
+	sub          role.SubQuestion
+	state        subQuestion // for the sub-question as finally asked, with names inserted
+	names        []candidate // possible answers
+	needed       bool        // another hop needs it
+	withQuestion bool        // searched together with the question, by which relevance is measured
+	done         bool        // it was searched
+	substituted  []substitutedSearch
 }
 
-// A filled is the search state of a sub-question with certain names inserted.
-type filled struct {
-	filling
+// substitutedSearch is the search state of a sub-question with certain names inserted.
+type substitutedSearch struct {
+	substitution
 	state subQuestion
 }
 
@@ -40,7 +40,7 @@ type filled struct {
 // If known is not nil, names contained in its hits are not searched for. If known is nil, each
 // sub-question is searched.
 func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *subQuestion) ([]subQuestion, error) {
-	t := trek{env: e, known: known}
+	t := planRun{env: e, knownHits: known}
 	t.add(plan.SubQuestions)
 	for k := range e.Settings.Multihop.Hops {
 		stage := t.ready()
@@ -49,7 +49,7 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *subQu
 		}
 		s := s.Sub("stage", k)
 		err := s.Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
-			return t.follow(ctx, s, stage[j])
+			return t.searchHop(ctx, s, stage[j])
 		})
 		if err != nil {
 			return nil, err
@@ -70,22 +70,22 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *subQu
 	return found, nil
 }
 
-// A trek is a plan while it is carried out.
-type trek struct {
-	env   Env
-	hops  []hop
-	known *subQuestion // hits found before; nil: none are used
+// planRun is a plan while it is carried out.
+type planRun struct {
+	env       Env
+	hops      []hop
+	knownHits *subQuestion // hits found before; nil: none are used
 }
 
 // add adds sub-questions to the plan.
-func (t *trek) add(subs []role.SubQuestion) {
+func (t *planRun) add(subs []role.SubQuestion) {
 	from := len(t.hops)
 	var plan role.Plan
 	for i := range t.hops {
 		plan.SubQuestions = append(plan.SubQuestions, role.SubQuestion{Text: t.hops[i].state.question})
 	}
 	plan.SubQuestions = append(plan.SubQuestions, subs...)
-	spelled := spelledOut(plan)
+	spelled := displayQuestions(plan)
 	for i, sub := range plan.SubQuestions[from:] {
 		i += from
 		sub.Needs = earlier(sub.Needs, i)
@@ -99,7 +99,7 @@ func (t *trek) add(subs []role.SubQuestion) {
 
 // ready returns the indexes of the sub-questions that can be searched next: those that need no
 // others than searched ones.
-func (t *trek) ready() []int {
+func (t *planRun) ready() []int {
 	var ready []int
 	for i, h := range t.hops[:min(len(t.hops), t.env.Limits.Parts)] {
 		waits := slices.ContainsFunc(h.sub.Needs, func(n int) bool { return !t.hops[n].done })
@@ -110,31 +110,32 @@ func (t *trek) ready() []int {
 	return ready
 }
 
-// follow searches for a sub-question with the names found for those that it needs.
-func (t *trek) follow(ctx context.Context, s run.Scope, i int) error {
+// searchHop searches for a sub-question with the names found for those that it needs.
+func (t *planRun) searchHop(ctx context.Context, s run.Scope, i int) error {
 	h := &t.hops[i]
-	fillings := fillIn(h.sub, func(n int) answered { return t.hops[n].state.answeredBy(t.hops[n].names) })
-	if t.known != nil {
+	fillings := substitute(h.sub, func(n int) neededQuestion { return t.hops[n].state.withAnswers(t.hops[n].names) })
+	if t.knownHits != nil {
 		if h.needed {
-			if found, err := h.know(ctx, s, t.env, *t.known, fillings[0]); found || err != nil {
+			if found, err := h.useKnownHits(ctx, s, t.env, *t.knownHits, fillings[0]); found || err != nil {
 				return err
 			}
 		}
-		if t.known.wasSearched(fillings[0].text, h.sub.Filter) { // without a known name it is the question again
+		if t.knownHits.wasSearched(fillings[0].text, h.sub.Filter) { // without a known name it is the question again
 			h.state.stop = assay.StopCircular
 			return nil
 		}
-		fillings = fillings[:min(len(fillings), knownFills)]
+		fillings = fillings[:min(len(fillings), maxKnownSubstitutions)]
 	}
-	return h.ask(ctx, s, t.env, fillings)
+	return h.search(ctx, s, t.env, fillings)
 }
 
-// knownFills is the number of names that are tried in a sub-question if known hits are used.
-const knownFills = 1
+// maxKnownSubstitutions is the number of names that are tried in a sub-question if known hits are
+// used.
+const maxKnownSubstitutions = 1
 
-// know takes the names for a sub-question that others need from known hits, and reports whether
-// there are any. It grades the known hits for the sub-question.
-func (h *hop) know(ctx context.Context, s run.Scope, env Env, known subQuestion, x filling) (bool, error) {
+// useKnownHits takes the names for a sub-question that others need from known hits, and reports
+// whether there are any. It grades the known hits for the sub-question.
+func (h *hop) useKnownHits(ctx context.Context, s run.Scope, env Env, known subQuestion, x substitution) (bool, error) {
 	known.question, known.searchKeys = x.text, nil
 	var err error
 	known.grade, err = env.grade(ctx, s.Sub("known", 0), known)
@@ -159,23 +160,23 @@ func (h *hop) know(ctx context.Context, s run.Scope, env Env, known subQuestion,
 	return true, nil
 }
 
-// ask searches for the sub-question with each of the possible names inserted, and grades the hits
-// of the best, within the time of a sub-question. Hits that were not graded by then are graded
+// search searches for the sub-question with each of the possible names inserted, and grades the
+// hits of the best, within the time of a sub-question. Hits that were not graded by then are graded
 // without a model.
-func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling) error {
+func (h *hop) search(ctx context.Context, s run.Scope, env Env, fillings []substitution) error {
 	outer := s
 	s, err := env.withTimeLimit(ctx, s)
 	if err != nil {
 		return err
 	}
-	h.fills = make([]filled, len(fillings))
-	err = s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
-		x := &h.fills[i]
-		x.filling = fillings[i]
+	h.substituted = make([]substitutedSearch, len(fillings))
+	err = s.Parallel(ctx, "fill", len(fillings), maxSubstitutions, func(ctx context.Context, i int, s run.Scope) error {
+		x := &h.substituted[i]
+		x.substitution = fillings[i]
 		x.state = h.state
 		x.state.question, x.state.displayed = x.text, x.displayed
 		q := assay.Query{Text: x.text, Filter: h.sub.Filter}
-		if h.beside {
+		if h.withQuestion {
 			q.Text, q.Rewrites, x.state.question = h.sub.Text, []string{x.text}, h.sub.Text
 		}
 		_, err := x.state.search(ctx, s, env, q)
@@ -188,7 +189,7 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	if err != nil {
 		return err
 	}
-	h.settle()
+	h.keepBestNames()
 	if h.state.cutShort() {
 		return nil
 	}
@@ -206,8 +207,8 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	return err
 }
 
-// itself is the index of the whole question among sub-questions.
-const itself = -1
+// wholeQuestion is the index of the whole question among sub-questions.
+const wholeQuestion = -1
 
 // bridge makes a second hop for a question that grammar does not split, by the answers that were
 // read in its hits although these are not sufficient. The hits are evidence for the question but do
@@ -218,26 +219,26 @@ func (e Env) bridge(ctx context.Context, s run.Scope, whole subQuestion) ([]subQ
 	if len(names) == 0 {
 		return nil, nil
 	}
-	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}, beside: true}
-	h.state = subQuestion{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit, neededBy: []int{itself}}
-	err := h.ask(ctx, s, e, fillIn(h.sub, func(int) answered { return whole.answeredBy(names) }))
+	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}, withQuestion: true}
+	h.state = subQuestion{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit, neededBy: []int{wholeQuestion}}
+	err := h.search(ctx, s, e, substitute(h.sub, func(int) neededQuestion { return whole.withAnswers(names) }))
 	return []subQuestion{h.state}, err
 }
 
-// picked is the number of passages that a sub-question hands to the generator if the number of
+// hopPassages is the number of passages that a sub-question hands to the generator if the number of
 // passages is fixed; hits of the whole question fill the other places. On musique-train100 the
 // share of questions with all gold is .83 for corrective, and .75 if the hits accepted for each
 // sub-question are used instead.
-const picked = 2
+const hopPassages = 2
 
-// settle keeps the sub-question of the best names and merges the records of all searches.
-func (h *hop) settle() {
+// keepBestNames keeps the sub-question of the best names and merges the records of all searches.
+func (h *hop) keepBestNames() {
 	value := map[string]float64{}
 	var hits []assay.Hit
 	best, top := 0, -1.0
-	for i, x := range h.fills {
+	for i, x := range h.substituted {
 		for _, hit := range x.state.hits {
-			v := x.value(hit)
+			v := x.hitScore(hit)
 			if v > top {
 				best, top = i, v
 			}
@@ -248,9 +249,9 @@ func (h *hop) settle() {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(value[b.Chunk.ID], value[a.Chunk.ID]) })
-	h.state = h.fills[best].state
+	h.state = h.substituted[best].state
 	h.state.searched, h.state.iterations = nil, 0
-	for i, x := range h.fills {
+	for i, x := range h.substituted {
 		h.state.searched = append(h.state.searched, x.state.searched...)
 		h.state.iterations += x.state.iterations
 		if i != best {
@@ -260,12 +261,12 @@ func (h *hop) settle() {
 			h.state.stop, h.state.shortfall = x.state.stop, x.state.shortfall
 		}
 	}
-	h.state.hopHits = hits[:min(picked, len(hits))]
+	h.state.hopHits = hits[:min(hopPassages, len(hits))]
 }
 
-// value scores how well a hit confirms the names it was found with, by its relevance, its rank and
-// whether it contains them.
-func (x *filled) value(h assay.Hit) float64 {
+// hitScore scores how well a hit confirms the names it was found with, by its relevance, its rank
+// and whether it contains them.
+func (x *substitutedSearch) hitScore(h assay.Hit) float64 {
 	const unnamed = 0.5
 	v := (h.Scores.Relevance + 1/float64(1+x.state.bestRank[h.Chunk.ID])) / 2 * x.score
 	if !containsAll(h, x.names) {

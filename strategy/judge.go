@@ -32,7 +32,7 @@ var judgeSpec = Spec{
 // the justification.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	d := drafting{found: []subQuestion{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
+	d := judgeLoop{found: []subQuestion{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
 	rounds := 0
 	loop := env
 	loop.inLoop = true
@@ -62,8 +62,8 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return r, nil
 }
 
-// A drafting is the state of the loop of executor and judge.
-type drafting struct {
+// judgeLoop is the state of the loop of executor and judge.
+type judgeLoop struct {
 	found   []subQuestion // always one
 	history searchHistory
 	query   string   // next query; empty: write again without a search
@@ -82,7 +82,7 @@ type draft struct {
 
 // round searches, writes, has the draft judged and decides the next step. It reports whether there
 // is one.
-func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
+func (d *judgeLoop) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
 	sq := &d.found[0]
 	if d.query != "" {
 		_, err := sq.searchNext(ctx, s, env, d.query, &d.history)
@@ -112,7 +112,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 
 // execute writes and verifies a draft, and asks the critic and the judge about it. It keeps the
 // draft unless an earlier one is better.
-func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
+func (d *judgeLoop) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
 	env.advice = d.advice
 	if now.Result, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
 		return now, err
@@ -170,14 +170,14 @@ func (e Env) review(ctx context.Context, s run.Scope, found []subQuestion, now *
 		return err
 	}
 	byModel := e.byModel(role.JudgeRole) && !judgement.StoodIn
-	now.wanted = e.lacking(e.Question, judgement.Revise, byModel)
-	now.Review = &assay.Review{Verdict: string(judgement.Verdict), Justification: asked(e.Question).line(judgement.Reason), ByModel: byModel}
+	now.wanted = e.roleGaps(e.Question, judgement.Revise, byModel)
+	now.Review = &assay.Review{Verdict: string(judgement.Verdict), Justification: questionSources(e.Question).line(judgement.Reason), ByModel: byModel}
 	now.accepted = judgement.Verdict == role.Accept && judgement.Failure == "" && len(judgement.Revise) == 0
 	if !now.accepted {
 		now.Review.Verdict = string(role.Revise)
 	}
 	if !now.accepted && len(now.wanted) == 0 {
-		now.wanted = e.asking(e.Question)
+		now.wanted = e.questionGap(e.Question)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (w checkedDraft) shown() []role.Statement {
 // route decides the next round. It searches for the missing points. If there are none, or no better
 // query is known, the draft is written again; only a model would write a different draft from the
 // same evidence.
-func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
+func (d *judgeLoop) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
 	sq := &d.found[0]
 	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
 	rewrite := env.writer() != "" && len(d.advice) > 0
@@ -217,12 +217,12 @@ func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique rol
 
 // answer returns the best draft, with all searches made since. An answer that the judge has not
 // accepted is held back.
-func (d *drafting) answer(env Env) Result {
+func (d *judgeLoop) answer(env Env) Result {
 	r := d.best.Result
 	if r.Status == "" { // the run ended before a draft was written
 		return env.notFound("judge", d.found)
 	}
-	r = since(r, env.base("judge", d.found), d.best.remarks)
+	r = withSearchesOf(r, env.base("judge", d.found), d.best.remarks)
 	if !d.best.accepted && len(r.Claims) > 0 {
 		r.holdBack(d.best.wanted, "the judge has not accepted it")
 	}

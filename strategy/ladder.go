@@ -144,7 +144,7 @@ func (sq *subQuestion) recordRung(ctx context.Context, s run.Scope, env Env, c R
 // next returns the search after last, one rung up the ladder: another name, if there are several; a
 // reformulation; a wider filter; another collection; and, while there are iterations, further
 // reformulations. Only the sub-question's own filter is widened. The caller's filter, collections
-// and access apply to every search (see Env.search). The web is the rung after these (see lastRung).
+// and access apply to every search (see Env.search). The web is the rung after these (see webRung).
 func (sq *subQuestion) next(ctx context.Context, s run.Scope, env Env, last search) (search, error) {
 	why := sq.insufficientReason(last)
 	dry := sq.noProgress.stalled()
@@ -192,7 +192,7 @@ func (sq *subQuestion) next(ctx context.Context, s run.Scope, env Env, last sear
 func (sq *subQuestion) insufficientReason(last search) string {
 	why := fmt.Sprintf("after %s the evidence is %s", last.rung, cmp.Or(sq.grade.Verdict, assay.Insufficient))
 	if sq.grade.Reason != "" {
-		why += ": " + remark(sq.grade.Reason)
+		why += ": " + remarkLine(sq.grade.Reason)
 	}
 	return strings.TrimSuffix(why, ".")
 }

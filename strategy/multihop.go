@@ -38,9 +38,9 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	env = env.inSteps(plan)
+	env = env.forPlan(plan)
 	env.revises = true
-	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
+	whole, err := env.searchQuestion(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,13 +61,13 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// inSteps returns e set up for a plan. In a chain, the evidence of a step on the way need not
+// forPlan returns e set up for a plan. In a chain, the evidence of a step on the way need not
 // contain an answer, so it is graded by the words that passages cover. The question itself and its
 // last step must have evidence that contains the answer. Grammar takes many questions for chains
 // that one passage answers, and of 150 questions of xquad-en whose answer was removed, six more
 // were answered from the first step. With a fixed number of passages all hits are handed on, and no
 // evidence has to contain the answer.
-func (e Env) inSteps(plan role.Plan) Env {
+func (e Env) forPlan(plan role.Plan) Env {
 	e.compares = plan.Shape == role.Comparison && e.Limits.Passages == 0
 	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
 		e.Limits.Held = 0
@@ -75,22 +75,22 @@ func (e Env) inSteps(plan role.Plan) Env {
 	return e
 }
 
-// hopeless is the probability that the hits for a question in several steps hold its answer, below
-// which the steps will not find it either. In hotpotqa-train100 and musique-train100 it excludes 2
-// and 11 of a hundred questions with an answer, and 39 and 57 of those without one; in
-// clapnq-answerable 2 and 82.
-const hopeless = 0.15
+// minAnswerability is the probability that the hits for a question in several steps hold its
+// answer, below which the steps will not find it either. In hotpotqa-train100 and musique-train100
+// it excludes 2 and 11 of a hundred questions with an answer, and 39 and 57 of those without one;
+// in clapnq-answerable 2 and 82.
+const minAnswerability = 0.15
 
-// astray reports whether the hits answer another question, as far as that was judged: no step led
+// offTopic reports whether the hits answer another question, as far as that was judged: no step led
 // to hits that are likely to hold the answer, or the documents lack one of the things compared.
-func (e Env) astray(found []subQuestion) bool {
+func (e Env) offTopic(found []subQuestion) bool {
 	judged, led, lacks := false, false, false
 	for _, sq := range found {
 		held := sq.grade.Held
 		if held == nil {
 			continue
 		}
-		if e.steps && sq.question == e.Question && *held < hopeless {
+		if e.steps && sq.question == e.Question && *held < minAnswerability {
 			return true
 		}
 		judged, led, lacks = true, led || len(sq.accepted(1)) > 0, lacks || !sq.sufficient()

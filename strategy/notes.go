@@ -50,10 +50,10 @@ func (n *noteList) outcome(name string, o role.Outcome) {
 		kind = assay.NoteStoodIn
 	}
 	for _, text := range o.Notes {
-		n.say(kind, remark(text))
+		n.say(kind, remarkLine(text))
 	}
 	if o.Failure != "" {
-		n.say(assay.NoteFailed, remark(name+": "+strings.TrimPrefix(o.Failure, name+": ")))
+		n.say(assay.NoteFailed, remarkLine(name+": "+strings.TrimPrefix(o.Failure, name+": ")))
 	}
 }
 

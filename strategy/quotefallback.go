@@ -20,10 +20,10 @@ func (e Env) quoteFallback(ctx context.Context, s run.Scope, answer Result) (Res
 	}
 	e = e.withDefaults()
 	e = e.withQuoteVerifier()
-	e = e.gradingLocally().withoutWriter()
+	e = e.withLocalGrader().withoutWriter()
 	e.Roles.Generator = e.Roles.Quoter
 	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time reserved for writing, which is no longer needed
-	sq, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+	sq, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 	if err != nil {
 		return answer, err
 	}
@@ -38,10 +38,10 @@ func (e Env) quoteFallback(ctx context.Context, s run.Scope, answer Result) (Res
 	quoted.Iterations += answer.Iterations
 	quoted.Missing = answer.Missing
 	if len(quoted.Missing) == 0 {
-		quoted.Missing = e.asking(e.Question)
+		quoted.Missing = e.questionGap(e.Question)
 	}
 	quoted.Notes = withNotes(answer.Notes, quoted.Notes...)
-	quoted.settle()
+	quoted.updateStatus()
 	return quoted, nil
 }
 

@@ -43,8 +43,8 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := reflection{found: make([]subQuestion, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
-	spelled := spelledOut(plan)
+	r := reflectLoop{found: make([]subQuestion, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	spelled := displayQuestions(plan)
 	for i, sub := range plan.SubQuestions {
 		r.found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 		for _, n := range sub.Needs {
@@ -61,13 +61,13 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
 	answer.Review = r.review(env)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
-		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector has not found that what is known covers the question")
+		answer.holdBack(env.roleGaps(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector has not found that what is known covers the question")
 	}
 	return answer, err
 }
 
-// A reflection is the state of the loop.
-type reflection struct {
+// reflectLoop is the state of the loop.
+type reflectLoop struct {
 	found     []subQuestion // those beyond the limit of parts are not searched
 	history   searchHistory // of all sub-questions
 	open      []string      // by the last analysis
@@ -78,7 +78,7 @@ type reflection struct {
 }
 
 // review returns the Review of the answer.
-func (r *reflection) review(env Env) *assay.Review {
+func (r *reflectLoop) review(env Env) *assay.Review {
 	out := &assay.Review{Verdict: string(role.IncompleteStatus), Iterations: r.made}
 	if r.completed {
 		out.Verdict = string(role.CompletedStatus)
@@ -86,7 +86,7 @@ func (r *reflection) review(env Env) *assay.Review {
 	if r.last.Status != "" {
 		coverage := r.last.Coverage
 		threshold := env.Settings.Reflect.Coverage
-		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, asked(env.Question).line(r.last.Justification)
+		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, questionSources(env.Question).line(r.last.Justification)
 		out.ByModel = env.byModel(role.ReflectorTask) && !r.last.StoodIn
 	}
 	for _, a := range r.history {
@@ -97,9 +97,9 @@ func (r *reflection) review(env Env) *assay.Review {
 
 // rounds searches and reflects until the reflector is satisfied, and sets the stop reason of each
 // part.
-func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+func (r *reflectLoop) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	looked := r.found[:len(plan.SubQuestions)]
-	err := r.goOn(ctx, s, env, plan)
+	err := r.continueRounds(ctx, s, env, plan)
 	stop := stopOf(err)
 	for i := range looked {
 		switch {
@@ -115,7 +115,7 @@ func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role
 	return err
 }
 
-func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+func (r *reflectLoop) continueRounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	var dry noProgressCount
 	for round := range env.Settings.Reflect.Rounds {
 		s := s.Sub("round", round)
@@ -149,13 +149,13 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 
 // retrieve searches once for each sub-question. One that needs others is searched with the names
 // from their hits.
-func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+func (r *reflectLoop) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	trails := make([]searchHistory, len(plan.SubQuestions))
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
 			sq := &r.found[i]
-			sq.fill(fillings(plan, r.found, i))
+			sq.setSubstitutions(substitutions(plan, r.found, i))
 			query := strings.Join(append([]string{sq.question}, hints(plan, r.found, i)...), " ")
 			_, err := sq.searchNext(ctx, s, env, query, &trails[i])
 			if err == nil {
@@ -177,7 +177,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 
 // route searches for the open points with the querier's next query. The hits are added to the part
 // that shares the most words with it, preferably one that is not graded sufficient.
-func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []subQuestion, dry *noProgressCount) (stop assay.Stop, err error) {
+func (r *reflectLoop) route(ctx context.Context, s run.Scope, env Env, looked []subQuestion, dry *noProgressCount) (stop assay.Stop, err error) {
 	query, stop, err := env.nextQuery(ctx, s, env.Question, &r.found[0], r.history, r.open)
 	if err != nil || stop != "" {
 		return stop, err
@@ -217,13 +217,13 @@ func nearest(found []subQuestion, query string) int {
 
 // assess asks the analyst to sort the evidence, and the reflector whether it covers the question.
 // Without evidence it asks neither.
-func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
+func (r *reflectLoop) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
 	r.made = rounds
 	evidence, parts := env.numberEvidence(r.found)
 	r.open = nil
 	if len(evidence) == 0 {
 		for _, sq := range r.found {
-			r.open = append(r.open, asked(env.Question).line(sq.displayText()))
+			r.open = append(r.open, questionSources(env.Question).line(sq.displayText()))
 		}
 		return nil
 	}
@@ -231,7 +231,7 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 	if err != nil {
 		return err
 	}
-	r.open = asked(env.Question).lines(analysis.Open)
+	r.open = questionSources(env.Question).lines(analysis.Open)
 	known := knownBy(analysis, evidence)
 	if len(known) == 0 {
 		return nil

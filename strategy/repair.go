@@ -34,7 +34,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || len(open) == maxRepairs {
 			continue
 		}
-		if other := c.elsewhere(evidence, passages); len(other.cited) > 0 {
+		if other := c.citeElsewhere(evidence, passages); len(other.cited) > 0 {
 			which, open = append(which, i), append(open, other)
 		}
 	}
@@ -83,10 +83,10 @@ func (c checkedClaim) repairs() bool {
 	return c.Verdict == assay.Supported && c.Score >= judged.RepairScore
 }
 
-// elsewhere returns c with new citations: uncited evidence that shares the most words with it,
+// citeElsewhere returns c with new citations: uncited evidence that shares the most words with it,
 // followed by its original evidence, which may contradict the new. The result has no citations if
 // no other evidence is near.
-func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
+func (c checkedClaim) citeElsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
 	words := cmp.Or(c.standalone, wordsOf(c.Claim, c.row))
 	type bearing struct {
 		number int
@@ -97,7 +97,7 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 		if passages[n-1].Text == "" || slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Number == n }) {
 			continue
 		}
-		if share := shareHeld(words, passages[n-1].Text); share >= minBearing {
+		if share := sharedWords(words, passages[n-1].Text); share >= minBearing {
 			best = append(best, bearing{n, share})
 		}
 	}
@@ -114,8 +114,8 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 	return c
 }
 
-// shareHeld returns the share of a text's content words, by stem, that other contains.
-func shareHeld(text, other string) float64 {
+// sharedWords returns the share of a text's content words, by stem, that other contains.
+func sharedWords(text, other string) float64 {
 	words, held := surface.Content(text), surface.Content(other)
 	if len(words) == 0 {
 		return 0

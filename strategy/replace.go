@@ -97,7 +97,7 @@ func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, notes *n
 	case len(out.Refused) != len(which):
 		return fmt.Errorf("%d replacements for %d statements: %w", len(out.Refused), len(which), assay.ErrDamaged)
 	case out.Failure != "":
-		notes.say(assay.NoteFailed, remark("reader: it failed to look for the nearest sentences: "+out.Failure))
+		notes.say(assay.NoteFailed, remarkLine("reader: it failed to look for the nearest sentences: "+out.Failure))
 	}
 	w.quote(which, out.Refused)
 	return nil
@@ -168,7 +168,7 @@ func (e Env) nearestTo(ctx context.Context, r replacement) (replacement, error) 
 	var pairs []llm.ClaimPair
 	for n, p := range r.Cited {
 		for _, s := range ground.Cut(p.Context, nil) {
-			one, other := shareHeld(r.Claim, s.Text), shareHeld(s.Text, r.Claim)
+			one, other := sharedWords(r.Claim, s.Text), sharedWords(s.Text, r.Claim)
 			if max(one, other) < leastRead {
 				continue
 			}

@@ -45,9 +45,9 @@ type details struct {
 	remarks     []string // reasons for holding the answer back
 }
 
-// settle decides the status. It must be called after each change of the state that the status
+// updateStatus decides the status. It must be called after each change of the state that the status
 // depends on. An answer that is not found shows no claims.
-func (r *Result) settle() {
+func (r *Result) updateStatus() {
 	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
 	r.Missing = without(r.Missing, r.dropped)
 	if r.Status != assay.Answered {
@@ -57,13 +57,13 @@ func (r *Result) settle() {
 		r.Claims, r.Citations, r.Readings = []assay.Claim{}, []assay.Citation{}, nil
 	}
 	if len(r.Claims) == 0 {
-		r.Text, r.Closest = r.empty(), r.closest
+		r.Text, r.Closest = r.emptyText(), r.closest
 	}
 	r.Justification = r.justify()
 }
 
-// empty returns the text of an answer without claims.
-func (r *Result) empty() string {
+// emptyText returns the text of an answer without claims.
+func (r *Result) emptyText() string {
 	switch r.Reason {
 	case assay.ReasonAmbiguous:
 		return r.AskBack
@@ -105,13 +105,13 @@ func (r *Result) justify() string {
 		}
 		return fmt.Sprintf("The run was cut short (%s).", cmp.Or(r.spent, r.Stop))
 	case assay.ReasonUngraded:
-		return "The grader failed: " + remark(d.failure)
+		return "The grader failed: " + remarkLine(d.failure)
 	case assay.ReasonMalformed:
 		return "The search ended early because the actor's calls were malformed, and nothing that was found until then answers the question."
 	case assay.ReasonNoService:
-		return remark(d.service + " failed: " + d.failure)
+		return remarkLine(d.service + " failed: " + d.failure)
 	case assay.ReasonUnwritten:
-		return "The generator failed: " + remark(d.failure)
+		return "The generator failed: " + remarkLine(d.failure)
 	case assay.ReasonUnverified:
 		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", d.failed, count(d.refused, "statement", "statements"))
 	case assay.ReasonUnsupported:
@@ -180,20 +180,20 @@ func noneOf(n int) string {
 // requested. If nothing else is missing, the question itself is.
 func (r *Result) holdBack(wanted []assay.Gap, why string) {
 	if len(wanted) == 0 && len(r.Missing) == 0 {
-		wanted = []assay.Gap{{Text: asked(r.Question).line(r.Question)}}
+		wanted = []assay.Gap{{Text: questionSources(r.Question).line(r.Question)}}
 	}
 	r.Missing = withGaps(r.Missing, wanted...)
 	r.details.remarks = append(r.details.remarks, why)
 	r.verdicts.heldBack = true
-	r.settle()
+	r.updateStatus()
 }
 
-// since returns result r with the searches of now, which were made after r. Own are the notes to
-// keep from r.
-func since(r, now Result, own []assay.Note) Result {
+// withSearchesOf returns result r with the searches of now, which were made after r. Own are the
+// notes to keep from r.
+func withSearchesOf(r, now Result, own []assay.Note) Result {
 	r.Stop, r.Searched, r.Iterations, r.Index = now.Stop, now.Searched, now.Iterations, now.Index
 	r.Notes = append(slices.Clone(now.Notes), without(own, now.Notes)...)
-	r.settle()
+	r.updateStatus()
 	return r
 }
 
@@ -202,6 +202,6 @@ func since(r, now Result, own []assay.Note) Result {
 func (r *Result) stopped(stop assay.Stop) {
 	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {
 		r.Stop = stop
-		r.settle()
+		r.updateStatus()
 	}
 }

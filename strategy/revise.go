@@ -15,7 +15,7 @@ import (
 // each hop, and replaces them if they do not. Without remaining sub-questions, or if the run was cut
 // short, it asks nothing. A revision that the budget refuses, that failed or that cannot be used
 // keeps the plan.
-func (t *trek) revise(ctx context.Context, s run.Scope) error {
+func (t *planRun) revise(ctx context.Context, s run.Scope) error {
 	in := t.revisable()
 	cut := slices.ContainsFunc(t.hops, func(h hop) bool { return h.state.cutShort() })
 	if len(in.Done) == 0 || len(in.Remaining) == 0 || cut {
@@ -34,7 +34,7 @@ func (t *trek) revise(ctx context.Context, s run.Scope) error {
 	if err != nil || out.Decision != role.Replace {
 		return err
 	}
-	notes.say(assay.NoteRole, remark("planner: the plan was revised: "+out.Reason))
+	notes.say(assay.NoteRole, remarkLine("planner: the plan was revised: "+out.Reason))
 	t.replace(out.SubQuestions)
 	return nil
 }
@@ -59,7 +59,7 @@ func (e Env) revision(ctx context.Context, c role.Caller, in role.RevisionInput)
 
 // revisable returns the plan in the form in which the planner revises it, with the sub-questions
 // that were searched before the others.
-func (t *trek) revisable() role.RevisionInput {
+func (t *planRun) revisable() role.RevisionInput {
 	in := role.RevisionInput{Question: t.env.Question, Done: []role.HopResult{}, Remaining: []role.SubQuestion{}}
 	at := t.order()
 	for i, h := range t.hops {
@@ -75,7 +75,7 @@ func (t *trek) revisable() role.RevisionInput {
 }
 
 // order returns the index of each sub-question when those that were searched come first.
-func (t *trek) order() []int {
+func (t *planRun) order() []int {
 	at, n := make([]int, len(t.hops)), 0
 	for _, done := range []bool{true, false} {
 		for i, h := range t.hops {
@@ -93,10 +93,10 @@ func moved(sub role.SubQuestion, at []int) role.SubQuestion {
 	needs := make([]int, len(sub.Needs))
 	for i, n := range sub.Needs {
 		needs[i] = at[n]
-		sub.Text = put(sub.Text, slot(n), marked(at[n]))
+		sub.Text = replaceSlot(sub.Text, slot(n), marked(at[n]))
 	}
 	for _, n := range needs {
-		sub.Text = put(sub.Text, marked(n), slot(n))
+		sub.Text = replaceSlot(sub.Text, marked(n), slot(n))
 	}
 	sub.Needs = needs
 	return sub
@@ -120,7 +120,7 @@ func (h *hop) result(question string) role.HopResult {
 
 // replace puts sub-questions in the place of those that were not searched. A sub-question that was
 // searched and is not needed any more remains a step to the last one.
-func (t *trek) replace(subs []role.SubQuestion) {
+func (t *planRun) replace(subs []role.SubQuestion) {
 	at := t.order()
 	left := slices.DeleteFunc(slices.Clone(t.hops), func(h hop) bool { return !h.done })
 	for i := range left {

@@ -34,15 +34,15 @@ func (s sources) lines(texts []string) []string {
 	return out
 }
 
-// asked returns the sources of text about a question, which may name only addresses in the
-// question.
-func asked(question string) sources {
+// questionSources returns the sources of text about a question, which may name only addresses in
+// the question.
+func questionSources(question string) sources {
 	return sources{words: []string{strings.Join(strings.Fields(question), " ")}}
 }
 
-// remark returns a message of a role as one line to show. It may contain addresses, such as those
-// of services that failed.
-func remark(text string) string {
+// remarkLine returns a message of a role as one line to show. It may contain addresses, such as
+// those of services that failed.
+func remarkLine(text string) string {
 	text = visible.Line(text)
 	text = image.ReplaceAllString(text, "$1")
 	text = link.ReplaceAllString(text, "$1 ($2)")
@@ -130,8 +130,8 @@ func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 	return strings.TrimSpace(text), dropped
 }
 
-// garbled reports whether removing the parts that may not be shown would alter the text.
-func (s sources) garbled(text string) bool {
+// alteredByCleaning reports whether removing the parts that may not be shown would alter the text.
+func (s sources) alteredByCleaning(text string) bool {
 	verbatim := s.holds(text)
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
 		if target := m[2]; !s.names(target) && !(verbatim && !address.MatchString(target)) {
@@ -176,7 +176,7 @@ var heading = lazyregexp.New(`^(?:#{1,6}|>+)\s+`)
 // tag or address that may not be shown, because removing it would change the meaning.
 func (s sources) statement(text string) (shown string, dropped bool) {
 	text = heading.ReplaceAllString(strings.TrimSpace(text), "")
-	if s.garbled(visible.Text(text)) {
+	if s.alteredByCleaning(visible.Text(text)) {
 		return "", true
 	}
 	text, dropped = s.clean(text)

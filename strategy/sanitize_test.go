@@ -55,7 +55,7 @@ func TestStatementsAreCleaned(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	about := asked("What is at https://go.dev/dl?")
+	about := questionSources("What is at https://go.dev/dl?")
 	for _, tt := range []struct{ text, want string }{
 		{"the size\nof it", "the size of it"},
 		{"what is at https://go.dev/dl", "what is at https://go.dev/dl"},
@@ -69,7 +69,7 @@ func TestLines(t *testing.T) {
 	if got := about.lines([]string{"", "a", "\u200b"}); len(got) != 1 || got[0] != "a" {
 		t.Errorf("lines = %q", got)
 	}
-	if got := remark("x: http://localhost:1/v1: refused\n<b>[a](b)</b> ![i](j)"); got != "x: http://localhost:1/v1: refused a (b) i" {
+	if got := remarkLine("x: http://localhost:1/v1: refused\n<b>[a](b)</b> ![i](j)"); got != "x: http://localhost:1/v1: refused a (b) i" {
 		t.Errorf("remark = %q", got)
 	}
 }

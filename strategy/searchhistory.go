@@ -43,7 +43,7 @@ func (sq *subQuestion) searchNext(ctx context.Context, s run.Scope, env Env, que
 	var brought, from []string
 	for _, h := range sq.hits {
 		if !known[h.Chunk.ID] && len(brought) < maxHistoryHits {
-			brought, from = append(brought, bestSentence(env.Question, h)), more(from, h.URI)
+			brought, from = append(brought, bestSentence(env.Question, h)), appendNew(from, h.URI)
 		}
 	}
 	if len(brought) == 0 {

@@ -112,7 +112,7 @@ func (e Env) searchClaim(ctx context.Context, s run.Scope, sq *subQuestion, c ch
 			a, b := h.Chunk, ev.Hit.Chunk
 			return a.ID == b.ID || a.Document == b.Document && a.Version == b.Version && a.Start < b.End && b.Start < a.End
 		})
-		if !known && len(hits) < maxPassages && shareHeld(q.Text, h.Text) >= minBearing {
+		if !known && len(hits) < maxPassages && sharedWords(q.Text, h.Text) >= minBearing {
 			hits = append(hits, h)
 		}
 	}

@@ -95,7 +95,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return answer, err
 	}
 	review := best.Review
-	best = since(best, env.base(best.Strategy, []subQuestion{r.subQuestion}), best.Notes)
+	best = withSearchesOf(best, env.base(best.Strategy, []subQuestion{r.subQuestion}), best.Notes)
 	best.Review, review.Iterations = review, drafts
 	if review.GenerationQuality != supported && len(best.Claims) > 0 {
 		best.holdBack(nil, "the support grader calls the draft "+strings.ReplaceAll(review.GenerationQuality, "_", " "))
@@ -174,7 +174,7 @@ func (r *relevantSearch) searchRelevant(ctx context.Context, s run.Scope, env En
 		}
 	}
 	if len(r.grade.Relevant) == 0 && r.sufficient() {
-		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{asked(env.Question).line(r.question)}
+		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{questionSources(env.Question).line(r.question)}
 	}
 	return fresh, nil
 }

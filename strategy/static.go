@@ -23,7 +23,7 @@ var staticSpec = Spec{
 // passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	sq, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
+	sq, err := env.searchQuestion(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return Result{}, err
 	}
@@ -31,21 +31,21 @@ func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// lookOnce makes one search for a question, narrowed by filter, and grades the hits.
-func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter assay.Filter) (subQuestion, error) {
-	return e.lookFor(ctx, s, assay.Query{Text: question, Filter: filter})
+// searchQuestion makes one search for a question, narrowed by filter, and grades the hits.
+func (e Env) searchQuestion(ctx context.Context, s run.Scope, question string, filter assay.Filter) (subQuestion, error) {
+	return e.searchFor(ctx, s, assay.Query{Text: question, Filter: filter})
 }
 
-// lookFor makes one search and grades the hits.
-func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (subQuestion, error) {
+// searchFor makes one search and grades the hits.
+func (e Env) searchFor(ctx context.Context, s run.Scope, q assay.Query) (subQuestion, error) {
 	sq := subQuestion{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
-	err := sq.lookWith(ctx, s, e, q)
+	err := sq.searchFurther(ctx, s, e, q)
 	return sq, err
 }
 
-// lookWith makes one search and grades all hits found so far. It returns an error only if the run
-// cannot go on.
-func (sq *subQuestion) lookWith(ctx context.Context, s run.Scope, env Env, q assay.Query) error {
+// searchFurther makes one search and grades all hits found so far. It returns an error only if the
+// run cannot go on.
+func (sq *subQuestion) searchFurther(ctx context.Context, s run.Scope, env Env, q assay.Query) error {
 	_, err := sq.search(ctx, s, env, q)
 	if err == nil {
 		err = sq.gradeAll(ctx, s, env)

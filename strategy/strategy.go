@@ -58,7 +58,7 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, noteList, error)
 // references to them to the earlier one. Sub-questions that name others by number are returned
 // unchanged.
 func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
-	if slices.ContainsFunc(subs, slotted) {
+	if slices.ContainsFunc(subs, hasSlots) {
 		return subs
 	}
 	at := make([]int, len(subs)) // the new index of each
@@ -123,7 +123,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 	}
 	found = e.keepChosenMeaning(found)
 	if itself && err == nil && e.first != nil {
-		e.first.saw(s.Path(), found)
+		e.first.record(s.Path(), found)
 	}
 	return found, err
 }
@@ -190,7 +190,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, sq subQuestion) (role.Grade
 		Floor:    e.Limits.Floor,
 	}
 	if onTheWay := e.steps && len(sq.neededBy) > 0; onTheWay {
-		in.Question = inquiry(sq.question)
+		in.Question = asQuestion(sq.question)
 	} else {
 		in.Held = e.Limits.Held
 		if e.steps && sq.question != e.Question {

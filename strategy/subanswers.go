@@ -25,7 +25,7 @@ type subAnswer struct {
 // room to answer. The numbers of the evidence are those of the whole answer. The question itself
 // counts as a sub-question only if its own evidence is sufficient.
 func (e Env) subAnswers(ctx context.Context, s run.Scope, found []subQuestion) ([]subAnswer, error) {
-	if e.astray(found) {
+	if e.offTopic(found) {
 		return nil, nil
 	}
 	evidence, parts := e.numberEvidence(found)

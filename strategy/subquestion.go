@@ -31,7 +31,7 @@ type subQuestion struct {
 	graded             int      // number of searches at the last grading
 	notes              noteList
 	searchKeys         []searchKey
-	alternatives       []filling      // the question with alternative names filled in, the likeliest first
+	alternatives       []substitution // the question with alternative names filled in, the likeliest first
 	hopHits            []assay.Hit    // of a hop: hits handed on if the number of passages is set
 	bestRank           map[string]int // best rank of each hit in any search, by chunk, from 0
 	iterations         int
@@ -145,13 +145,13 @@ func (sq *subQuestion) gradeAll(ctx context.Context, s run.Scope, env Env) error
 		sq.graded = len(sq.searched)
 	}
 	sq.notes.outcome(role.GraderRole, sq.grade.Outcome)
-	sq.grade.Missing = asked(env.Question).lines(sq.grade.Missing)
+	sq.grade.Missing = questionSources(env.Question).lines(sq.grade.Missing)
 	sq.grade.Query = sq.notes.bounded(role.GraderRole, sq.grade.Query)
 	if sq.displayed != "" && len(sq.grade.Missing) > 0 { // the name in the missing part is uncertain
-		sq.grade.Missing = asked(env.Question).lines([]string{sq.displayed})
+		sq.grade.Missing = questionSources(env.Question).lines([]string{sq.displayed})
 	}
 	sq.addMissingCollections(env)
-	sq.holdToFloor(env)
+	sq.enforceFloor(env)
 	for i := range min(max(1, len(sq.splitCollections)), len(sq.searched)) { // the entries of the last search
 		if err == nil {
 			sq.searched[len(sq.searched)-1-i].Grade = sq.grade.Verdict

@@ -21,7 +21,7 @@ type toolBackend struct {
 }
 
 // newToolBackend returns the backend of a tool whose steps are in s. Its searches are recorded by
-// the caller (see acting.saw).
+// the caller (see actorLoop.recordSearch).
 func newToolBackend(e Env, s run.Scope) toolBackend {
 	e.first = nil
 	return toolBackend{e, s}
@@ -139,7 +139,7 @@ func (e Env) version(ctx context.Context, ref tool.Reference) (assay.Document, e
 }
 
 // Notes on a role's job are in the tool's output, which the journal has whether the job is run or
-// replayed. See acting.observe.
+// replayed. See actorLoop.observe.
 
 // about returns a reading with the question of the run if it has none of its own.
 func (r toolBackend) about(in role.Reading) role.Reading {

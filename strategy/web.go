@@ -51,18 +51,18 @@ type pageAsked struct {
 	Terms []assay.Term `json:"terms"`
 }
 
-// fromWeb makes one web search for a sub-question, reads the result pages and adds their passages
-// to the sub-question, marked as from the web. If the web is off or not available, it adds a note
-// and no hits.
+// searchWebFor makes one web search for a sub-question, reads the result pages and adds their
+// passages to the sub-question, marked as from the web. If the web is off or not available, it adds
+// a note and no hits.
 //
 // The run's filter and collections do not apply to the web. An error means that the run cannot go
 // on.
-func (e Env) fromWeb(ctx context.Context, s run.Scope, sq *subQuestion) error {
+func (e Env) searchWebFor(ctx context.Context, s run.Scope, sq *subQuestion) error {
 	if e.Web == nil {
 		sq.notes.say(assay.NoteElsewhere, "the web was not searched: "+cmp.Or(e.NoWeb, "it is off"))
 		return nil
 	}
-	own, ok := e.ownWords(sq.question)
+	own, ok := e.publicWords(sq.question)
 	if !ok {
 		sq.notes.say(assay.NoteElsewhere, "the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
 		return nil
@@ -80,7 +80,7 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, sq *subQuestion) error {
 	case stopOf(err) != "":
 		return err
 	case isFailure(err):
-		sq.notes.say(assay.NoteElsewhere, remark("the web could not be searched: "+failureOf(err)))
+		sq.notes.say(assay.NoteElsewhere, remarkLine("the web could not be searched: "+failureOf(err)))
 		return nil
 	case err != nil:
 		return err
@@ -103,9 +103,9 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, sq *subQuestion) error {
 	return nil
 }
 
-// lastRung searches the web for sub-questions that are still insufficient, if the question may be
+// webRung searches the web for sub-questions that are still insufficient, if the question may be
 // searched for there.
-func (e Env) lastRung(ctx context.Context, s run.Scope, found []subQuestion) error {
+func (e Env) webRung(ctx context.Context, s run.Scope, found []subQuestion) error {
 	for i := range found {
 		sq := &found[i]
 		if sq.sufficient() || sq.cutShort() {
@@ -135,7 +135,7 @@ func (e Env) climbToWeb(ctx context.Context, s run.Scope, sq *subQuestion) error
 		why += "; " + below
 	}
 	hits, searches := len(sq.hits), len(sq.searched)
-	if err := e.fromWeb(ctx, s, sq); err != nil {
+	if err := e.searchWebFor(ctx, s, sq); err != nil {
 		return err
 	}
 	if len(sq.searched) == searches { // the notes say why
@@ -201,11 +201,11 @@ func (sq *subQuestion) webHits(results []assay.WebResult, pages []webPage, score
 	for i, page := range pages {
 		hits := page.Hits
 		if page.failed != "" {
-			sq.notes.say(assay.NoteElsewhere, remark(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
+			sq.notes.say(assay.NoteElsewhere, remarkLine(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
 			if hits = snippetOf(results[i]); page.refused {
 				hits = nil
 			} else if len(hits) > 0 {
-				sq.notes.say(assay.NoteElsewhere, remark(results[i].URL+" counts with what the search shows of it alone"))
+				sq.notes.say(assay.NoteElsewhere, remarkLine(results[i].URL+" counts with what the search shows of it alone"))
 			}
 		}
 		for j, h := range hits[:min(len(hits), pagePassages)] {
@@ -302,11 +302,11 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	return terms
 }
 
-// ownWords returns a web query for a sub-question: the sub-question, or else the whole question, if
-// it has only words that the caller wrote. Words added by a role, also when a follow-up is
+// publicWords returns a web query for a sub-question: the sub-question, or else the whole question,
+// if it has only words that the caller wrote. Words added by a role, also when a follow-up is
 // rewritten, may be from a document, and document text must not leave the machine. Ok is false if
 // neither qualifies.
-func (e Env) ownWords(sub string) (query string, ok bool) {
+func (e Env) publicWords(sub string) (query string, ok bool) {
 	own := map[string]bool{}
 	for _, w := range surface.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
 		own[w] = true
@@ -367,9 +367,9 @@ func failureOf(err error) string {
 	return text
 }
 
-// elsewhere puts a notice before an answer's text that lists the citations which are not from the
-// documents, and shifts the claims accordingly.
-func elsewhere(a *assay.Answer) {
+// markExternal puts a notice before an answer's text that lists the citations which are not from
+// the documents, and shifts the claims accordingly.
+func markExternal(a *assay.Answer) {
 	var notices []string
 	for _, from := range []struct {
 		origin assay.Origin
