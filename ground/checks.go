@@ -275,7 +275,7 @@ func checkNegation(claim string, cited []Passage) (reason string) {
 		for i, bag := range bagsOf(p.Context, units) {
 			text := p.Context[units[i].Start:units[i].End]
 			there := stemsOf(contentOf(wordsOf(text)))
-			if n := float64(common(want, bag)); n < nearlySame*float64(max(len(want), len(there))) {
+			if n := float64(commonStems(want, bag)); n < nearlySame*float64(max(len(want), len(there))) {
 				continue
 			}
 			negated := negationDiffers(claim, text)

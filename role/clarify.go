@@ -22,8 +22,8 @@ type ClarifyInput struct {
 	// it?". If it is empty, documents with similar names answer the question differently.
 	Open string `json:"open,omitempty"`
 
-	Hits  []assay.Hit   `json:"hits"`            // best first
-	Means []sense.Sense `json:"means,omitempty"` // possible meanings, likeliest first
+	Hits  []assay.Hit     `json:"hits"`            // best first
+	Means []sense.Meaning `json:"means,omitempty"` // possible meanings, likeliest first
 }
 
 // Clarity is the decision whether a question is ambiguous.

@@ -87,12 +87,12 @@ func (e Env) askAntecedent(strategy string) Result {
 }
 
 // topics returns the subjects of the hits that have at least half the best relevance.
-func topics(hits []assay.Hit) []sense.Sense {
+func topics(hits []assay.Hit) []sense.Meaning {
 	top := 0.0
 	for _, h := range hits {
 		top = max(top, h.Scores.Relevance)
 	}
-	return slices.DeleteFunc(sense.Topics(hits), func(t sense.Sense) bool {
+	return slices.DeleteFunc(sense.Topics(hits), func(t sense.Meaning) bool {
 		return !slices.ContainsFunc(t.Hits, func(i int) bool { return hits[i].Scores.Relevance >= top/2 })
 	})
 }
@@ -118,7 +118,7 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, n
 }
 
 // readingNames returns the names of the chosen senses in the form in which they are shown.
-func readingNames(senses []sense.Sense, chosen []int) []string {
+func readingNames(senses []sense.Meaning, chosen []int) []string {
 	var names []string
 	for _, i := range chosen {
 		names = append(names, senses[i].Name)
@@ -247,7 +247,7 @@ const minAnswered = 0.5
 // subjects returns the documents that the question may be about, if the reader finds different
 // answers in them. It takes no step if only one document is possible. If the reader fails, it returns
 // none and adds a note.
-func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]sense.Sense, error) {
+func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]sense.Meaning, error) {
 	if e.ReaderModel == "" {
 		return nil, nil
 	}
@@ -274,7 +274,7 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes 
 	if out.Failure != "" {
 		notes.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
 	}
-	var senses []sense.Sense
+	var senses []sense.Meaning
 	for _, i := range out.Distinct {
 		senses = append(senses, possible[i])
 	}
@@ -289,7 +289,7 @@ type subjectsFound struct {
 
 // answerEach answers the question for each of the chosen senses with sufficient evidence, under its
 // name. The answer's Readings are the names with a supported statement.
-func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (Result, error) {
+func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Meaning, chosen []int) (Result, error) {
 	var each []subQuestion
 	var names []string
 	for n, i := range chosen {

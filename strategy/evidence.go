@@ -51,7 +51,7 @@ func (e Env) numberEvidence(found []subQuestion) (evidence []assay.Evidence, par
 type evidenceBuilder struct {
 	accepted [][]assay.Hit // by sub-question, best first
 	all      []assay.Hit   // all accepted hits
-	deduper  retrieve.Sayings
+	deduper  retrieve.Deduper
 	evidence []assay.Evidence
 	parts    []role.Part
 }

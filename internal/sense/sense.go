@@ -17,16 +17,16 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// A Sense is one possible meaning of a question.
-type Sense struct {
+// Meaning is one possible meaning of a question.
+type Meaning struct {
 	Name string `json:"name"` // for people, from titles and distinguishing words
 	Hits []int  `json:"hits"` // indexes of the hits about it, ascending
 
-	label string // distinguishes it from senses with the same name
+	label string // distinguishes it from meanings with the same name
 }
 
-// Best returns the most relevant hit of the sense, the first of several.
-func (s Sense) Best(hits []assay.Hit) assay.Hit {
+// Best returns the most relevant hit of the meaning, the first of several.
+func (s Meaning) Best(hits []assay.Hit) assay.Hit {
 	best := hits[s.Hits[0]]
 	for _, i := range s.Hits[1:] {
 		if hits[i].Scores.Relevance > best.Scores.Relevance {
@@ -38,15 +38,15 @@ func (s Sense) Best(hits []assay.Hit) assay.Hit {
 
 // Topics groups hits by document, in the order of the best hit of each. The names are unique even
 // if titles are not.
-func Topics(hits []assay.Hit) []Sense {
-	var topics []Sense
+func Topics(hits []assay.Hit) []Meaning {
+	var topics []Meaning
 	at := map[string]int{} // document → index into topics
 	for i, h := range hits {
 		k, ok := at[h.Chunk.Document]
 		if !ok {
 			k = len(topics)
 			at[h.Chunk.Document] = k
-			topics = append(topics, Sense{})
+			topics = append(topics, Meaning{})
 		}
 		topics[k].Hits = append(topics[k].Hits, i)
 	}
@@ -54,10 +54,10 @@ func Topics(hits []assay.Hit) []Sense {
 	return topics
 }
 
-// name sets the names of the senses: the title of the first hit, and if another sense has the same
-// title, also the collection or the URI.
-func name(senses []Sense, hits []assay.Hit) {
-	of := func(s Sense) assay.Hit { return hits[s.Hits[0]] }
+// name sets the names of the meanings: the title of the first hit, and if another sense has the
+// same title, also the collection or the URI.
+func name(senses []Meaning, hits []assay.Hit) {
+	of := func(s Meaning) assay.Hit { return hits[s.Hits[0]] }
 	for i, s := range senses {
 		h := of(s)
 		others := func(same func(assay.Hit) bool) bool {
@@ -98,7 +98,7 @@ func title(h assay.Hit) string {
 
 const (
 	near      = 0.75 // share of the best relevance from which on a hit answers as well as the best
-	likeness  = 0.5  // share of words in common from which on two passages are about the same matter
+	likeness  = 0.5  // share of words in common from which on two passages are about the same topic
 	leastWell = 0.5  // relevance below which a hit answers nothing
 )
 
@@ -106,15 +106,15 @@ const (
 // name but belong to another collection, folder or version, and have a passage that answers the
 // question as well as the best one but differently. It is cautious and returns none if the question
 // says which one it means, or asks for several. A passage that lacks content words of the question
-// is not an answer. Hits must be sorted best first; for versions the newest sense comes first.
-func Alike(question string, hits []assay.Hit) []Sense {
-	if len(hits) == 0 || several(question) {
+// is not an answer. Hits must be sorted best first; for versions the newest meaning comes first.
+func Alike(question string, hits []assay.Hit) []Meaning {
+	if len(hits) == 0 || asksForSeveral(question) {
 		return nil
 	}
 	best := slices.MaxFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance) })
 	floor := max(leastWell, near*best.Scores.Relevance)
 	asked := tokens(question)
-	var senses []Sense
+	var senses []Meaning
 	var labels []string
 	for _, t := range Topics(hits) {
 		h := hits[t.Hits[0]]
@@ -126,8 +126,8 @@ func Alike(question string, hits []assay.Hit) []Sense {
 			continue
 		}
 		first := hits[senses[0].Hits[0]]
-		one, other, ok := apart(first, h)
-		if !ok || !sameMatter(first, h) || slices.Contains(labels, other) {
+		one, other, ok := differingWords(first, h)
+		if !ok || !sameTopic(first, h) || slices.Contains(labels, other) {
 			continue
 		}
 		if labels[0] == "" {
@@ -150,7 +150,7 @@ func Alike(question string, hits []assay.Hit) []Sense {
 	}
 	name(senses, hits)
 	if Versions(senses) {
-		slices.SortStableFunc(senses, func(a, b Sense) int { return newer(a.label, b.label) })
+		slices.SortStableFunc(senses, func(a, b Meaning) int { return newer(a.label, b.label) })
 	}
 	return senses
 }
@@ -161,13 +161,13 @@ func Alike(question string, hits []assay.Hit) []Sense {
 // its title, names something that no document holds, or asks for several. A document that lacks a word
 // of the question that another one holds is not meant. Whether the answers differ is left to the
 // caller. Hits must be sorted best first.
-func Subjects(question string, hits []assay.Hit) []Sense {
-	if len(hits) == 0 || several(question) {
+func Subjects(question string, hits []assay.Hit) []Meaning {
+	if len(hits) == 0 || asksForSeveral(question) {
 		return nil
 	}
 	best := slices.MaxFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance) })
 	floor := max(leastWell, near*best.Scores.Relevance)
-	var senses []Sense
+	var senses []Meaning
 	for _, t := range Topics(hits) {
 		if h := t.Best(hits); h.Scores.Relevance >= floor && h.Origin == assay.FromDocuments {
 			senses = append(senses, t)
@@ -194,10 +194,10 @@ func Subjects(question string, hits []assay.Hit) []Sense {
 	return senses
 }
 
-// withWord returns the senses that have a word in their titles or, unless inTitle is set, in their
-// headings or hits.
-func withWord(senses []Sense, hits []assay.Hit, word string, inTitle bool) []Sense {
-	has := func(s Sense) bool {
+// withWord returns the meanings that have a word in their titles or, unless inTitle is set, in
+// their headings or hits.
+func withWord(senses []Meaning, hits []assay.Hit, word string, inTitle bool) []Meaning {
+	has := func(s Meaning) bool {
 		return slices.ContainsFunc(s.Hits, func(i int) bool {
 			h := hits[i]
 			texts := []string{title(h)}
@@ -207,7 +207,7 @@ func withWord(senses []Sense, hits []assay.Hit, word string, inTitle bool) []Sen
 			return hasAll(texts, word, h.Language)
 		})
 	}
-	var with []Sense
+	var with []Meaning
 	for _, s := range senses {
 		if has(s) {
 			with = append(with, s)
@@ -255,9 +255,9 @@ func holds(h assay.Hit, question string) bool {
 	return true
 }
 
-// Versions reports whether senses differ by version number or year.
-func Versions(senses []Sense) bool {
-	return len(senses) > 1 && !slices.ContainsFunc(senses, func(s Sense) bool { return !version.MatchString(s.label) })
+// Versions reports whether meanings differ by version number or year.
+func Versions(senses []Meaning) bool {
+	return len(senses) > 1 && !slices.ContainsFunc(senses, func(s Meaning) bool { return !version.MatchString(s.label) })
 }
 
 var version = lazyregexp.New(`^v?\d+(?:\.\d+)*$`)
@@ -274,8 +274,8 @@ func newer(a, b string) int {
 	return len(y) - len(x)
 }
 
-// several reports whether a question explicitly asks for more than one thing.
-func several(question string) bool {
+// asksForSeveral reports whether a question explicitly asks for more than one thing.
+func asksForSeveral(question string) bool {
 	for _, w := range surface.Words(strings.ToLower(question)) {
 		if slices.Contains([]string{"all", "each", "every", "both", "any", "which", "versions", "compare", "compared", "versus", "vs", "across", "list", "between"}, w) {
 			return true
@@ -285,9 +285,9 @@ func several(question string) bool {
 	return contrasts
 }
 
-// apart returns the words by which two documents with the same name differ, one for each. It
-// reports false if the names differ.
-func apart(a, b assay.Hit) (one, other string, ok bool) {
+// differingWords returns the words by which two documents with the same name differ, one for each.
+// It reports false if the names differ.
+func differingWords(a, b assay.Hit) (one, other string, ok bool) {
 	x, y := tokens(title(a)), tokens(title(b))
 	switch {
 	case slices.Equal(x, y) && a.Collection != b.Collection:
@@ -317,10 +317,10 @@ func differing(x, y []string) (one, other string, ok bool) {
 	return one, other, ok
 }
 
-// sameMatter reports whether two passages are about the same matter but differ: they have the same
+// sameTopic reports whether two passages are about the same topic but differ: they have the same
 // heading, or share most of their words.
-func sameMatter(a, b assay.Hit) bool {
-	x, y := held(a), held(b)
+func sameTopic(a, b assay.Hit) bool {
+	x, y := contentStems(a), contentStems(b)
 	shared := 0
 	for w := range x {
 		if y[w] {
@@ -342,8 +342,8 @@ func heading(h assay.Hit) string {
 	return ""
 }
 
-// held returns the stems of the content words of a passage, and its numbers.
-func held(h assay.Hit) map[string]bool {
+// contentStems returns the stems of the content words of a passage, and its numbers.
+func contentStems(h assay.Hit) map[string]bool {
 	words := map[string]bool{}
 	for _, t := range analysis.Tokens(h.Text, h.Language) {
 		if !t.Part {

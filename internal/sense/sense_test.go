@@ -22,7 +22,7 @@ func hit(at, title, heading, text string, relevance float64) assay.Hit {
 	return h
 }
 
-func names(senses []Sense) []string {
+func names(senses []Meaning) []string {
 	var out []string
 	for _, s := range senses {
 		out = append(out, s.Name)
@@ -71,7 +71,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestAlikeOfTheWeb checks that web pages are not separate senses.
+// TestAlikeOfTheWeb checks that web pages are not separate meanings.
 func TestAlikeOfTheWeb(t *testing.T) {
 	web := hit("d:b.md", "Widget 2.0", "", "The timeout is 60 seconds.", 0.9)
 	web.Origin = assay.FromWeb

@@ -140,7 +140,7 @@ func (c *Call) take(plain []byte) error {
 		a := &c.document
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.ID = visible.Line(a.ID)
-			spelled, err = *a, said("id", a.ID, maxReference)
+			spelled, err = *a, requireText("id", a.ID, maxReference)
 		}
 	case Summarise:
 		a := &c.chunks
@@ -154,7 +154,7 @@ func (c *Call) take(plain []byte) error {
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.Aspect = visible.Line(a.Aspect)
 			a.IDs, err = distinctLines("ids", a.IDs, maxReference)
-			spelled, err = *a, cmp.Or(err, said("aspect", a.Aspect, maxQuery))
+			spelled, err = *a, cmp.Or(err, requireText("aspect", a.Aspect, maxQuery))
 		}
 	case Graph:
 		spelled, err = c.takeGraph(plain)
@@ -182,7 +182,7 @@ func (c *Call) takeSearch(plain []byte) (any, error) {
 	a.Query, a.Filters = visible.Line(a.Query), a.filter.String()
 	spelled := *a
 	spelled.Query = folded(a.Query)
-	return spelled, cmp.Or(said("query", a.Query, maxQuery), said("query", spelled.Query, maxQuery))
+	return spelled, cmp.Or(requireText("query", a.Query, maxQuery), requireText("query", spelled.Query, maxQuery))
 }
 
 // takeExtract decodes the arguments of an extraction.
@@ -193,7 +193,7 @@ func (c *Call) takeExtract(plain []byte) (any, error) {
 	}
 	slices.Sort(a.Chunks)
 	a.EntityType = folded(a.EntityType)
-	return *a, said("entity_type", a.EntityType, maxKind)
+	return *a, requireText("entity_type", a.EntityType, maxKind)
 }
 
 // takeGraph decodes the arguments of a walk.
@@ -223,7 +223,7 @@ func distinctLines(name string, texts []string, most int) ([]string, error) {
 	lines := make([]string, len(texts))
 	for i, text := range texts {
 		lines[i] = visible.Line(text)
-		if err := said(name, lines[i], most); err != nil {
+		if err := requireText(name, lines[i], most); err != nil {
 			return nil, err
 		}
 	}
@@ -234,9 +234,9 @@ func distinctLines(name string, texts []string, most int) ([]string, error) {
 	return lines, nil
 }
 
-// said returns an error if text has no visible characters, or has more than most. The length needs
-// this second check because visible.Line writes some characters as two.
-func said(name, text string, most int) error {
+// requireText returns an error if text has no visible characters, or has more than most. The length
+// needs this second check because visible.Line writes some characters as two.
+func requireText(name, text string, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
 		return fmt.Errorf("%s says nothing", name)

@@ -7,9 +7,9 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A sight is the visibility of a view's rows for an access. It is computed once and cached for all
-// searches with that access.
-type sight struct {
+// visibility is the visibility of a view's rows for an access. It is computed once and cached for
+// all searches with that access.
+type visibility struct {
 	visible   bitset   // live rows including blank ones; nil: all rows
 	members   int      // number of rows in visible
 	chunks    int      // visible rows that are not blank
@@ -20,50 +20,52 @@ type sight struct {
 	kinds map[string]kindSet // of the metadata keys looked up so far
 }
 
-// maxKinds is the maximum number of keys that a sight caches, because a query may name arbitrary
-// keys.
+// maxKinds is the maximum number of keys that a visibility caches, because a query may name
+// arbitrary keys.
 const maxKinds = 256
 
-// sights caches the visibility of a view for several accesses, with the most recently used last.
-type sights struct {
+// visibilityCache caches the visibility of a view for several accesses, with the most recently used
+// last.
+type visibilityCache struct {
 	mu   sync.Mutex
-	list []*keyedSight
+	list []*visibilityEntry
 }
 
-type keyedSight struct {
+type visibilityEntry struct {
 	key  string // Access.Key
 	once sync.Once
-	seen *sight
+	rows *visibility
 	err  error
 }
 
-// maxSights is the number of accesses cached for each view. Each takes up to one bit per chunk.
-const maxSights = 16
+// maxVisibilities is the number of accesses cached for each view. Each takes up to one bit per
+// chunk.
+const maxVisibilities = 16
 
-// seenBy returns the rows of v that are visible to access.
-func (v *view) seenBy(access assay.Access) (*sight, error) {
-	k := v.sights.of(access.Key())
-	k.once.Do(func() { k.seen, k.err = v.look(access) })
-	return k.seen, k.err
+// visibleTo returns the rows of v that are visible to access.
+func (v *view) visibleTo(access assay.Access) (*visibility, error) {
+	k := v.visibilities.of(access.Key())
+	k.once.Do(func() { k.rows, k.err = v.computeVisibility(access) })
+	return k.rows, k.err
 }
 
-func (s *sights) of(key string) *keyedSight {
+func (s *visibilityCache) of(key string) *visibilityEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(k *keyedSight) bool { return k.key == key })
-	k := &keyedSight{key: key}
+	i := slices.IndexFunc(s.list, func(k *visibilityEntry) bool { return k.key == key })
+	k := &visibilityEntry{key: key}
 	if i >= 0 {
 		k = s.list[i]
 		s.list = slices.Delete(s.list, i, i+1)
-	} else if len(s.list) >= maxSights {
+	} else if len(s.list) >= maxVisibilities {
 		s.list = slices.Delete(s.list, 0, 1)
 	}
 	s.list = append(s.list, k)
 	return k
 }
 
-// look computes the rows of v that are visible to access.
-func (v *view) look(access assay.Access) (*sight, error) {
+// computeVisibility computes the rows of v that are visible to access.
+func (v *view) computeVisibility(access assay.Access) (*visibility, error) {
 	s := v.segment
 	visible, err := s.filters.allowed(access)
 	if err != nil {
@@ -76,7 +78,7 @@ func (v *view) look(access assay.Access) (*sight, error) {
 		}
 		visible.andNot(v.deleted)
 	}
-	seen := &sight{visible: visible, members: s.rows, chunks: s.rows - len(s.blank), total: s.total, kinds: make(map[string]kindSet)}
+	seen := &visibility{visible: visible, members: s.rows, chunks: s.rows - len(s.blank), total: s.total, kinds: make(map[string]kindSet)}
 	if visible != nil {
 		v.count(seen)
 	}
@@ -97,7 +99,7 @@ func (v *view) look(access assay.Access) (*sight, error) {
 }
 
 // count sets the counts of seen from its visible rows.
-func (v *view) count(seen *sight) {
+func (v *view) count(seen *visibility) {
 	s := v.segment
 	seen.members = seen.visible.count()
 	seen.chunks = seen.members
@@ -113,7 +115,7 @@ func (v *view) count(seen *sight) {
 }
 
 // kindsOf returns the kinds of the visible values of a metadata key.
-func (v *view) kindsOf(key string, seen *sight) (kindSet, error) {
+func (v *view) kindsOf(key string, seen *visibility) (kindSet, error) {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	if kinds, ok := seen.kinds[key]; ok {
@@ -126,8 +128,8 @@ func (v *view) kindsOf(key string, seen *sight) (kindSet, error) {
 	return kinds, err
 }
 
-// holding returns the number of visible chunks in p.
-func (seen *sight) holding(p postings) (int, error) {
+// countVisible returns the number of visible chunks in p.
+func (seen *visibility) countVisible(p postings) (int, error) {
 	if seen.visible == nil {
 		return p.count, nil
 	}
