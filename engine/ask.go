@@ -159,7 +159,7 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 		return assay.Answer{}, err
 	}
 	if principal.Access().Key() != r.Principal.Access().Key() {
-		return assay.Answer{}, fmt.Errorf("run %s: what %s may see has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
+		return assay.Answer{}, fmt.Errorf("run %s: the access of %s has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
 	}
 	req, err := requestOf(r)
 	if err != nil {

@@ -198,7 +198,7 @@ type cacheStep struct {
 
 func (r cacheStep) String() string {
 	if r.Answer == nil {
-		return "no earlier answer can be given again"
+		return "no earlier answer can be reused"
 	}
 	return fmt.Sprintf("the answer of run %s to %q", r.Answer.Cached.Run, r.Answer.Cached.Question)
 }

@@ -86,7 +86,7 @@ func (e *Engine) conversation(ctx context.Context, principal assay.Principal, re
 		documents: slices.Sorted(maps.Keys(read)),
 	}
 	if len(t.documents) > maxPriorDocuments {
-		return priorTurns{}, fmt.Errorf("the conversation rests on more than %d documents; begin a new one: %w", maxPriorDocuments, assay.ErrInvalid)
+		return priorTurns{}, fmt.Errorf("the conversation depends on more than %d documents; begin a new one: %w", maxPriorDocuments, assay.ErrInvalid)
 	}
 	return t.window(), nil
 }
@@ -104,7 +104,7 @@ func turnOf(r assay.Run) assay.Turn {
 // checkHistory rejects a malformed or oversized conversation.
 func (r Request) checkHistory() error {
 	if r.Follows != "" && len(r.History) > 0 {
-		return fmt.Errorf("the request follows a run and brings a conversation along; give one of them: %w", assay.ErrInvalid)
+		return fmt.Errorf("the request has both a run to follow and a history; give one of them: %w", assay.ErrInvalid)
 	}
 	size := 0
 	for i, t := range r.History {
@@ -146,7 +146,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		if rec.Kind == assay.StepCache {
 			given := read(rec).cached
 			if given == nil {
-				return nil, fmt.Errorf("what its step %s brought cannot be read: %w", rec.Path, assay.ErrDamaged)
+				return nil, fmt.Errorf("the output of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
 			}
 			for _, id := range given.Documents {
 				documents[id] = true
@@ -155,7 +155,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		if isPage(rec) {
 			p := pageOf(rec)
 			if p == nil || p.Document == "" {
-				return nil, fmt.Errorf("what its step %s read cannot be told: %w", rec.Path, assay.ErrDamaged)
+				return nil, fmt.Errorf("the document that step %s read is not recorded: %w", rec.Path, assay.ErrDamaged)
 			}
 			documents[p.Document] = true
 		}
@@ -164,7 +164,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		}
 		results := read(rec).results
 		if results == nil { // the documents are unknown, so access must be denied
-			return nil, fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
+			return nil, fmt.Errorf("the results of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
 		}
 		for _, h := range results.Hits {
 			if h.Origin == assay.FromDocuments {

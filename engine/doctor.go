@@ -151,7 +151,7 @@ func (x *examination) writer() {
 		x.fine("writer", "%v", err)
 	case !x.failed("writer", err):
 		x.failed("writer", w.Close())
-		x.fine("writer", "nobody is ingesting")
+		x.fine("writer", "no other process holds the writer lock")
 	}
 }
 
@@ -222,7 +222,7 @@ func (x *examination) documents() {
 func (x *examination) index() {
 	dir := x.tenant.IndexDir()
 	if dir == "" {
-		x.fine("index", "made anew by each engine")
+		x.fine("index", "rebuilt by each engine")
 		return
 	}
 	content := x.tenant.Content()

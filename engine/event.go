@@ -304,7 +304,7 @@ func checkSummary(rec assay.Record) string {
 
 func planSummary(p role.Plan) string {
 	if p.Failure != "" {
-		return "one question, as it stands: the planner failed: " + p.Failure
+		return "one question, unchanged: the planner failed: " + p.Failure
 	}
 	if len(p.SubQuestions) == 1 {
 		return "one question"

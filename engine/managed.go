@@ -62,7 +62,7 @@ func (b recordedManaged) Most(question string) assay.Usage {
 // Ask implements strategy.Managed.
 func (b recordedManaged) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
 	if b.service == nil || b.service.Name() != b.name {
-		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and is not any more: %w", b.name, assay.ErrUnavailable)
+		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and no longer is: %w", b.name, assay.ErrUnavailable)
 	}
 	return b.service.Ask(ctx, access, q)
 }

@@ -69,7 +69,7 @@ func (m Models) check() error {
 	case m.LocalVerifier && (named != nil || m.Verifier != nil):
 		return fmt.Errorf("two verifiers are given: the local one, and another: %w", assay.ErrInvalid)
 	case m.Small != nil && m.Roles[role.GeneratorRole] == nil:
-		return fmt.Errorf("%s is to write what is simple, and no model is the generator that writes the rest: %w", m.Small.Model(), assay.ErrInvalid)
+		return fmt.Errorf("%s is the small generator, and no model is the generator: %w", m.Small.Model(), assay.ErrInvalid)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (r unavailableReader) Entail(context.Context, []llm.ClaimPair) ([]llm.Entai
 }
 
 func (r unavailableReader) failure() error {
-	return fmt.Errorf("the reader %s is not there: %w", string(r), assay.ErrUnavailable)
+	return fmt.Errorf("the reader %s is not available: %w", string(r), assay.ErrUnavailable)
 }
 
 // outline returns the plan that the local planner derives from the grammar of the question. It

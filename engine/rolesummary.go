@@ -14,11 +14,11 @@ import (
 // belongs to a verifier that is a service.
 var taskOutputs = map[string]string{
 	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
-	role.RewriterRole: "other wordings", role.RouterTask: "how much work it is", role.QuerierTask: "the next query", role.ClarifierTask: "what is meant",
+	role.RewriterRole: "other wordings", role.RouterTask: "the question's complexity", role.QuerierTask: "the next query", role.ClarifierTask: "what is meant",
 	role.ScorerTask: "scores of the hits", role.RefinerTask: "the relevant parts of the hits", role.RetrievalGraderTask: "grades of the hits", role.SupportGraderTask: "what the sources support",
 	role.AnalystTask: "an analysis", role.ReflectorTask: "whether it is complete", role.JudgeRole: "a judgement", role.CriticTask: "a critique",
 	role.ActorRole: "the next action", role.AgentTask: "the next action", role.ActorPlanTask: "a plan", role.ActorCritiqueTask: "a critique", role.ReviserTask: "a revised plan", role.ExtractorTask: "names and facts", role.SummariserTask: "a summary", role.ComparerTask: "a comparison",
-	role.AnswerGraderTask: "whether that answers it",
+	role.AnswerGraderTask: "whether the answer responds to the question",
 }
 
 // summariser summarises a role's output in a few words. It returns "" if the output cannot be
@@ -55,7 +55,7 @@ var summarisers = map[string]summariser{
 			texts[i] = fmt.Sprintf("%.80q", q)
 		}
 		if len(texts) == 0 {
-			return "the question as it stands"
+			return "the question unchanged"
 		}
 		return strings.Join(texts, ", ")
 	}),
@@ -67,9 +67,9 @@ var summarisers = map[string]summariser{
 	}),
 	role.AnswerGraderTask: summariserOf(func(g role.AnswerGrade) string {
 		if g.Relevance == nil {
-			return "it cannot be told"
+			return "relevance unknown"
 		}
-		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("nothing of", g.Lacks)
+		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("missing", g.Lacks)
 	}),
 	role.PlannerRole: summariserOf(func(r role.Revision) string { return said(string(r.Decision)+" the rest of the plan", r.Reason) }),
 	role.RouterTask:  summariserOf(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),

@@ -158,7 +158,7 @@ func (w *runObserver) complete(a *assay.Answer, req storedRequest) {
 		}
 		if slices.Sort(others); len(others) > 0 {
 			began := cmp.Or(req.Models[name], assay.LocalModel)
-			text := fmt.Sprintf("%s: %s when the run began, %s when it went on", name, began, strings.Join(others, ", "))
+			text := fmt.Sprintf("%s: %s when the run began, %s when it was resumed", name, began, strings.Join(others, ", "))
 			a.Notes = append(a.Notes, assay.Note{Kind: assay.NoteRole, Text: text})
 		}
 	}
@@ -189,7 +189,7 @@ func checkInterrupted(records []assay.Record, models Models) error {
 		name := cmp.Or(call.Role, role.VerifierRole) // verifier services have no prompt
 		bySmall := name == role.GeneratorRole && rec.Model == now[strategy.SmallGenerator]
 		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model && !bySmall {
-			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
+			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; restore that configuration, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
 		}
 		if today := models.prompted(name, call.template()); today != call.Prompt {
 			return fmt.Errorf("it was interrupted while the %s was asked with the prompt %s, which is %s now; ask again: %w", name, call.Prompt, today, assay.ErrInvalid)

@@ -72,7 +72,7 @@ func (e *Engine) checkWebPriced(req Request) error {
 // Search implements strategy.Web.
 func (w recordedWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if w.searcher == nil || w.searcher.Name() != w.name {
-		return nil, fmt.Errorf("%s was configured when the run began, and is not any more: %w", w.name, assay.ErrUnavailable)
+		return nil, fmt.Errorf("%s was configured when the run began, and no longer is: %w", w.name, assay.ErrUnavailable)
 	}
 	ctx, cancel := withHalfTimeout(ctx)
 	defer cancel()

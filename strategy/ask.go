@@ -112,7 +112,7 @@ func (e Env) resolveFollowUp(ctx context.Context, s run.Scope) (Env, noteList, e
 	switch q := visible.Line(out.Queries[0]); {
 	case q == "":
 	case len(q) > maxQuery:
-		notes.say(assay.NoteQuestion, fmt.Sprintf("rewriter: the question that it made of the conversation has %d bytes, which is more than a question may have; it was gone about as it stands", len(q)))
+		notes.say(assay.NoteQuestion, fmt.Sprintf("rewriter: the rewritten question has %d bytes, which is longer than a question may be; the question was searched unchanged", len(q)))
 	default:
 		e.Question, e.rewritten = q, e.byModel(role.RewriterRole) && !out.StoodIn
 		e = e.withChosenMeaning()

@@ -68,7 +68,7 @@ func (e Env) fromCache(ctx context.Context, s run.Scope, notes *noteList) (answe
 		return found, assay.Usage{}, err
 	})
 	if err != nil {
-		notes.say(assay.NoteCached, remarkLine(fmt.Sprintf("no earlier answer could be looked for: %v", err)))
+		notes.say(assay.NoteCached, remarkLine(fmt.Sprintf("the answer cache could not be read: %v", err)))
 		return assay.Answer{}, false
 	}
 	if found.Answer == nil {
@@ -105,7 +105,7 @@ func (e Env) reuseAnswer(ctx context.Context, question string, r Earlier) (cache
 		a.Roles[i] = use
 	}
 	var again noteList
-	again.say(assay.NoteCached, fmt.Sprintf("given again: the answer of run %s; nothing that it depends on has changed since", r.Run))
+	again.say(assay.NoteCached, fmt.Sprintf("reused the answer of run %s: its inputs have not changed", r.Run))
 	a.Notes = withNotes(again.texts, before.Notes...)
 	return cacheOutput{Answer: &a, Documents: documents}, nil
 }

@@ -134,7 +134,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, note
 			if w.nothingSupported() {
 				what = "nothing"
 			}
-			notes.say(assay.NoteLimit, fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, first.name, stopOf(err)))
+			notes.say(assay.NoteLimit, fmt.Sprintf("generator: %s of what %s wrote is supported by its citations, and the run had no budget left for another draft (%s)", what, first.name, stopOf(err)))
 		case err != nil:
 			return w, err
 		}
@@ -143,7 +143,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, note
 		quoted, err := e.withQuoteVerifier().draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, notes)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
-			notes.say(assay.NoteStoodIn, "generator: "+e.writer()+" wrote nothing that can be used; the passages are quoted instead")
+			notes.say(assay.NoteStoodIn, "generator: "+e.writer()+" wrote nothing usable; the passages are quoted instead")
 			quoted.draft.Failure = w.draft.Failure
 			w = quoted
 		case stopOf(err) != "":
@@ -195,10 +195,10 @@ func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
 		}
 	}
 	if quoted > 0 {
-		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s refused; the source's own sentence stands in the place of each", count(quoted, "statement was", "statements were")))
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s refused and replaced by the source's own sentence", count(quoted, "statement was", "statements were")))
 	}
 	if repaired > 0 {
-		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s what says it, which is not what the generator had cited", count(repaired, "statement cites", "statements cite")))
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s other evidence than the generator cited", count(repaired, "statement cites", "statements cite")))
 	}
 	if text := w.leftOut(); text != "" {
 		all.say(assay.NoteLeftOut, text)
@@ -240,7 +240,7 @@ func (w checkedDraft) leftOut() string {
 		n         int
 		one, many string
 	}{
-		{refused, "because the words it cites do not say it", "because the words they cite do not say them"},
+		{refused, "because its citation does not support it", "because their citations do not support them"},
 		{failed, "because the verifier failed", "because the verifier failed"},
 		{len(w.unusable), "because it cannot be shown as it is", "because they cannot be shown as they are"},
 	} {

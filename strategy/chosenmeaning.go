@@ -37,7 +37,7 @@ func (e Env) keepChosenMeaning(found assay.Results) assay.Results {
 			return len(shown) == 1 && shown[0] == e.chosenMeaning
 		})
 	})
-	note := assay.Note{Kind: assay.NoteQuestion, Text: fmt.Sprintf("only passages of %s were read, as it was chosen", e.chosenMeaning)}
+	note := assay.Note{Kind: assay.NoteQuestion, Text: fmt.Sprintf("only passages of %s were read, because it was chosen", e.chosenMeaning)}
 	found.Notes = append(slices.Clone(found.Notes), note)
 	return found
 }

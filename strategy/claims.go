@@ -21,7 +21,7 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
 	for i, st := range draft.Statements {
 		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
-			notes.say(assay.NoteRole, "generator: a citation number that was never given was left out")
+			notes.say(assay.NoteRole, "generator: an unknown citation number was left out")
 		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim

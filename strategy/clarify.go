@@ -50,7 +50,7 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, notes *n
 	c, err := e.ambiguity(ctx, s, in, notes)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		if names := readingNames(in.Means, []int{0}[:min(1, len(in.Means))]); len(names) == 1 {
-			notes.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
+			notes.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents have one candidate: %s", open, names[0]))
 		}
 		return Result{}, false, nil
 	}
@@ -81,7 +81,7 @@ func (e Env) askAntecedent(strategy string) Result {
 	if len(names) < 2 {
 		names = nil
 	}
-	r.details.ambiguous = fmt.Sprintf("The conversation does not make plain what %q means.", words)
+	r.details.ambiguous = fmt.Sprintf("The conversation does not say what %q means.", words)
 	r.askBack(words, false, names)
 	return r
 }
@@ -154,7 +154,7 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 	}
 	switch {
 	case len(names) == 0 && whole && len(surface.Names("of "+open)) > 0:
-		a.AskBack = "What is the question about? It goes on from another one, which is not there."
+		a.AskBack = "What is the question about? It refers to an earlier question, which is missing."
 	case len(names) == 0 && whole:
 		a.AskBack = "What is the question about? Nothing to look for is named in it."
 	case len(names) == 0:
@@ -236,7 +236,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, notes *no
 		}
 	}
 	back := answer
-	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
+	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d subjects, and the question names none of them.", len(c.Readings))
 	back.askBack("", false, readingNames(in.Means, c.Readings))
 	return back, nil
 }

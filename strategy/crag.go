@@ -86,7 +86,7 @@ func (sq *subQuestion) evaluate(ctx context.Context, s run.Scope, env *Env) erro
 		err := env.searchWebFor(ctx, s, sq)
 		if stop := stopOf(err); stop != "" { // the relevant hits are used without the web
 			sq.endSearch(stop, err)
-			sq.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
+			sq.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left left to search the web to the end (%s)", stop))
 		} else if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func sound(out role.HitScores, n int) role.HitScores {
 		}
 	}
 	if bad > 0 {
-		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s outside of 0 to 1, for which %v counts", count(bad, "score", "scores"), role.CautiousScore))
+		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s outside of 0 to 1, replaced by %v", count(bad, "score", "scores"), role.CautiousScore))
 	}
 	return out
 }

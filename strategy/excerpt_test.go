@@ -49,7 +49,7 @@ func TestElsewhere(t *testing.T) {
 		{Number: 11, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 3}, {Number: 4, Origin: assay.FromService},
 	}}
 	markExternal(&a)
-	const want = "What cites [2], [11] is from the web, not from your documents.\n\nWhat cites [4] is from a managed service, not from your documents.\n\nOne. [2] Two. [11]"
+	const want = "Statements citing [2], [11] are from the web, not from your documents.\n\nStatements citing [4] are from a managed service, not from your documents.\n\nOne. [2] Two. [11]"
 	if a.Text != want || a.Text[a.Claims[0].Start:a.Claims[0].End] != "One." || a.Text[a.Claims[1].Start:a.Claims[1].End] != "Two." {
 		t.Errorf("%q, %+v", a.Text, a.Claims)
 	}

@@ -33,11 +33,11 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []s
 	}
 	notes := &found[0].notes // notes of the first sub-question appear in the answer
 	if _, alone := e.onlyHit(found); alone {
-		notes.say(assay.NoteLeftOut, "one passage is far more relevant than the others, and is read alone")
+		notes.say(assay.NoteLeftOut, "one passage is far more relevant than the others; only it was read")
 	} else if e.writer() != "" {
 		for _, sq := range found {
 			if n := len(sq.accepted(len(sq.hits))) - e.Limits.Keep; n > 0 {
-				notes.say(assay.NoteLeftOut, fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", questionSources(e.Question).line(sq.question), n, e.Limits.Keep))
+				notes.say(assay.NoteLeftOut, fmt.Sprintf("%d passages relevant to %q were left out: at most %d are read", n, questionSources(e.Question).line(sq.question), e.Limits.Keep))
 			}
 		}
 	}
@@ -216,12 +216,12 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 	}
 	for i := range claims {
 		if claims[i].verbatim {
-			claims[i].Judgement = ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "the source says it in these words"}
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "verbatim in the source"}
 		} else {
 			claims[i].Judgement, judgements = judgements[0], judgements[1:]
 		}
 		if len(claims[i].cited) == 0 { // regardless of the verifier
-			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "its citations cannot be read"}
 		}
 		if claims[i].Failed {
 			claims[i].Verdict = assay.Unsupported

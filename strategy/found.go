@@ -45,7 +45,7 @@ func (e Env) LookAgain(ctx context.Context, s run.Scope, f *Found, q assay.Query
 // the scope of the strategy. Calling it with nothing found is assay.ErrInvalid.
 func (e Env) Finish(ctx context.Context, s run.Scope, name string, found ...*Found) (Result, error) {
 	if len(found) == 0 {
-		return Result{}, fmt.Errorf("strategy %s: nothing was looked for: %w", name, assay.ErrInvalid)
+		return Result{}, fmt.Errorf("strategy %s: no search was made: %w", name, assay.ErrInvalid)
 	}
 	findings := make([]subQuestion, len(found))
 	for i, f := range found {

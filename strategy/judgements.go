@@ -23,9 +23,9 @@ func validJudgements(claims []role.Claim, said []ground.Judgement) []ground.Judg
 		case j.Failed:
 			j.Verdict, j.Reason = assay.Unsupported, cmp.Or(j.Reason, "the verifier failed")
 		case !known:
-			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: it gave no verdict on it", Failed: true}
+			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: it gave no verdict", Failed: true}
 		case math.IsNaN(j.Score) || j.Score < 0 || j.Score > 1:
-			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: its score is no probability", Failed: true}
+			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: its score is not a probability", Failed: true}
 		}
 		if math.IsNaN(j.Score) || j.Score < 0 || j.Score > 1 {
 			j.Score = 0

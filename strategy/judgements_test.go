@@ -208,7 +208,7 @@ func TestRepairWithinBudget(t *testing.T) {
 		if len(a.Claims) != want {
 			t.Errorf("%d claims shown with %d calls, want %d: %q, notes %q", len(a.Claims), calls, want, a.Text, a.Notes)
 		}
-		if noted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no room") }); noted != (want == 1) {
+		if noted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no budget left") }); noted != (want == 1) {
 			t.Errorf("%d calls: notes %q", calls, a.Notes)
 		}
 	}

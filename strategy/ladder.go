@@ -201,9 +201,9 @@ func (sq *subQuestion) insufficientReason(last search) string {
 func (sq *subQuestion) noQueryReason(dry bool) string {
 	switch {
 	case dry:
-		return "two searches in a row brought hardly a new passage"
+		return "two searches in a row found few new passages"
 	case sq.grade.Query == "":
-		return "the grader knows no better query"
+		return "the grader proposed no other query"
 	}
 	return "the query that the grader proposes was searched before"
 }
@@ -235,7 +235,7 @@ func (sq *subQuestion) otherCollections(ctx context.Context, s run.Scope, env En
 	}
 	all, err := env.catalogue(ctx, s)
 	if stopOf(err) != "" {
-		sq.ladder.skip(RungCollection, fmt.Sprintf("the run had no room to list the collections (%s)", stopOf(err)))
+		sq.ladder.skip(RungCollection, fmt.Sprintf("the run had no budget left to list the collections (%s)", stopOf(err)))
 		return nil, nil
 	}
 	if err != nil {

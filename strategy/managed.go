@@ -222,7 +222,7 @@ func (d managedDraft) Generate(_ context.Context, _ role.Caller, in role.Generat
 		draft.Statements = append(draft.Statements, st)
 	}
 	if d.uncited > 0 {
-		draft.Open = []string{"what the service says without a source"}
+		draft.Open = []string{"statements of the service without a source"}
 	}
 	return draft, nil
 }

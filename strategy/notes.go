@@ -37,7 +37,7 @@ func (n *noteList) add(r assay.Results) {
 func (n *noteList) bounded(name, query string) string {
 	query = visible.Line(query)
 	if len(query) > maxQuery {
-		n.say(assay.NoteRole, fmt.Sprintf("%s: it asked for a search of %d bytes, which is more than a question may have; that was not made", name, len(query)))
+		n.say(assay.NoteRole, fmt.Sprintf("%s: its query of %d bytes is longer than a question may be and was not searched", name, len(query)))
 		return ""
 	}
 	return query

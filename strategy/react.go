@@ -116,7 +116,7 @@ func (a *actorLoop) outline(ctx context.Context, s run.Scope) error {
 	a.plan = []role.Goal{{Text: a.env.Question}}
 	a.planned = a.plan
 	if a.env.reservedForAnswer(s, assay.Usage{Calls: 2}) != "" { // the plan and one turn
-		a.found.notes.say(assay.NoteRole, "actor: no plan was made: what is left is for searching, grading, writing and verifying")
+		a.found.notes.say(assay.NoteRole, "actor: no plan was made: the remaining budget is reserved for searching, grading, writing and verifying")
 		return nil
 	}
 	whole := []role.SubQuestion{{Text: a.env.Question}}
@@ -214,7 +214,7 @@ func (a *actorLoop) outOfBudget(s run.Scope, own assay.Usage) bool {
 	if stop == "" || len(a.found.hits) == 0 {
 		return false
 	}
-	a.found.stop, a.found.shortfall = stop, "what is left is for grading, writing and verifying"
+	a.found.stop, a.found.shortfall = stop, "the remaining budget is reserved for grading, writing and verifying"
 	return true
 }
 
@@ -279,7 +279,7 @@ func (a *actorLoop) count(malformed []bool) {
 		}
 		if a.mistakes++; a.mistakes == a.env.Settings.React.Invalid && !a.tooManyMistakes {
 			a.tooManyMistakes = true
-			a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row were of tools that do not exist, or with arguments that they do not take; its search ended there", a.mistakes))
+			a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row named unknown tools or had invalid arguments; its search ended there", a.mistakes))
 		}
 	}
 }

@@ -61,7 +61,7 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
 	answer.Review = r.review(env)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
-		answer.holdBack(env.roleGaps(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector has not found that what is known covers the question")
+		answer.holdBack(env.roleGaps(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector did not judge the question covered")
 	}
 	return answer, err
 }

@@ -45,7 +45,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, notes *noteL
 		do:   e.gradeAnswer,
 	}, in, notes)
 	if stop := stopOf(err); stop != "" {
-		notes.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no budget left to judge whether the question is answered (%s)", stop))
 		r.verdicts.responds = respondsFailed
 		r.updateStatus()
 		r.stopped(stop)
@@ -70,7 +70,7 @@ func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput
 	}
 	g, err := e.Roles.Relevance.GradeAnswer(ctx, c, in)
 	if p := g.Relevance; err == nil && p != nil && !(*p >= 0 && *p <= 1) {
-		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is no probability", *p), Notes: g.Notes}}
+		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is not a probability", *p), Notes: g.Notes}}
 	}
 	return g, err
 }

@@ -43,7 +43,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 	}
 	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" {
-		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no budget left to check other sources for %s (%s)", count(len(open), "unsupported claim", "unsupported claims"), stop))
 		w.ended = stop
 		return claims, nil
 	}
@@ -69,7 +69,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 		w.ended = stop
 		for k, i := range which {
 			if open[k].repaired {
-				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no room to judge what another source says (%s)", stop)}
+				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no budget left to judge what another source says (%s)", stop)}
 				claims[i].repaired = false
 			}
 		}

@@ -71,9 +71,9 @@ func (r *Result) emptyText() string {
 		if r.evidence.found == foundFit {
 			return "Passages were found, but the run ended before an answer was written and verified."
 		}
-		return "Not answered: the run ended before the documents were searched to the end."
+		return "Not answered: the run ended before the search was complete."
 	case assay.ReasonUngraded:
-		return "Not answered: what was found could not be graded."
+		return "Not answered: the passages could not be graded."
 	case assay.ReasonMalformed:
 		return "Not answered: the search ended early in an error."
 	case assay.ReasonNoService:
@@ -113,13 +113,13 @@ func (r *Result) justify() string {
 	case assay.ReasonUnwritten:
 		return "The generator failed: " + remarkLine(d.failure)
 	case assay.ReasonUnverified:
-		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", d.failed, count(d.refused, "statement", "statements"))
+		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by its citations.", d.failed, count(d.refused, "statement", "statements"))
 	case assay.ReasonUnsupported:
-		return "Passages were found, but " + noneOf(d.refused) + " drafted from them is supported by what it cites."
+		return "Passages were found, but " + noneSupported(d.refused) + "."
 	case assay.ReasonNoContent:
-		return "Passages were found, but none says what an answer could be made of."
+		return "Passages were found, but no answer could be drafted from them."
 	case assay.ReasonNoHits:
-		return "No passage holds any of the question's words."
+		return "No passage contains any of the question's words."
 	case assay.ReasonOffTopic:
 		return fmt.Sprintf("What the documents say does not answer the question (relevance %.2f).", *r.Relevance)
 	}
@@ -140,24 +140,24 @@ func (r *Result) whyShown() string {
 		text += fmt.Sprintf("; %s not and left out", count(d.refused, "was", "were"))
 	}
 	if d.failed > 0 {
-		text += fmt.Sprintf(" (at %d of them the verifier failed)", d.failed)
+		text += fmt.Sprintf(" (the verifier failed on %d of them)", d.failed)
 	}
 	switch r.Reason {
 	case assay.ReasonDisagree:
 		return fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", d.pair[0]+1, d.pair[1]+1)
 	case assay.ReasonDeclared:
-		return fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", d.pair[0]+1, d.pair[1]+1)
+		return fmt.Sprintf("The documents disagree, according to the generator: statements %d and %d, each supported by its citations, cannot both hold.", d.pair[0]+1, d.pair[1]+1)
 	case assay.ReasonVersions:
-		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", d.newest)
+		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest comes first: %s.", d.newest)
 	case assay.ReasonCutShort:
-		return fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", d.quotedAfter)
+		return fmt.Sprintf("The run was cut short (%s) before anything was written; the answer quotes passages selected without a model.", d.quotedAfter)
 	case assay.ReasonPartsOpen:
 		if d.of == 1 {
 			return text + "; the question is not fully answered."
 		}
 		return text + fmt.Sprintf("; %d of %d parts are not fully answered.", d.open, d.of)
 	case assay.ReasonTorn:
-		return text + "; a list, a table or a conflict is not whole without what is left out."
+		return text + "; a list, a table or a conflict is incomplete without the omitted statements."
 	case assay.ReasonUnjudged:
 		return text + "; whether they answer the question could not be judged."
 	case assay.ReasonMalformed:
@@ -168,12 +168,12 @@ func (r *Result) whyShown() string {
 	return text + "; the question may not be fully answered."
 }
 
-// noneOf returns the subject of a sentence that denies something of all n statements.
-func noneOf(n int) string {
+// noneSupported says that none of the n drafted statements is supported.
+func noneSupported(n int) string {
 	if n == 1 {
-		return "not the one statement"
+		return "the statement drafted from them is not supported by its citations"
 	}
-	return fmt.Sprintf("none of the %d statements", n)
+	return fmt.Sprintf("none of the %d statements drafted from them is supported by its citations", n)
 }
 
 // holdBack records that a judge or reflector has not accepted the answer, and the changes
@@ -197,7 +197,7 @@ func withSearchesOf(r, now Result, own []assay.Note) Result {
 	return r
 }
 
-// stopped records that the run had no room for a step, unless the answer is complete or the run had
+// stopped records that the run had no budget left for a step, unless the answer is complete or the run had
 // already stopped for such a reason.
 func (r *Result) stopped(stop assay.Stop) {
 	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {

@@ -28,7 +28,7 @@ func (t *planRun) revise(ctx context.Context, s run.Scope) error {
 		cautious: role.Revision{Decision: role.Keep},
 	}, in, notes)
 	if stop := stopOf(err); stop != "" {
-		notes.say(assay.NoteLimit, fmt.Sprintf("planner: the run had no room to revise the plan (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("planner: the run had no budget left to revise the plan (%s)", stop))
 		return nil
 	}
 	if err != nil || out.Decision != role.Replace {

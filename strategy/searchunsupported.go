@@ -42,7 +42,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []subQues
 		i := max(0, slices.IndexFunc(parts, c.restsOn))
 		hits, err := e.searchClaim(ctx, s.Sub("claim", at), &found[i], c, evidence)
 		if stop := stopOf(err); stop != "" {
-			notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
+			notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to search for a statement that is not supported (%s)", stop))
 			w.ended = stop
 			break
 		}
@@ -74,7 +74,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []subQues
 	}
 	err = e.judge(ctx, s, open, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" {
-		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no budget left to judge what was found for statements that are not supported (%s)", stop))
 		w.ended = stop
 		return w, evidence, nil
 	}

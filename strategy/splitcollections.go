@@ -120,7 +120,7 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 	var lists [][]assay.Hit
 	for i, r := range results {
 		if ended[i] != nil {
-			notes.say(assay.NoteLimit, fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
+			notes.say(assay.NoteLimit, fmt.Sprintf("the collection %q was not searched: the run had no budget left for it (%s)", collections[i], stopOf(ended[i])))
 			continue
 		}
 		notes.add(r)
@@ -266,6 +266,6 @@ func (e Env) noteCitedPerCollection(a *Result, evidence []assay.Evidence) {
 		each = append(each, fmt.Sprintf("%s %d", c, len(cited[c])))
 	}
 	notes := noteList{texts: slices.Clone(a.Notes)}
-	notes.say(assay.NoteSearch, "collections searched each for itself, and passages cited of each: "+strings.Join(each, ", "))
+	notes.say(assay.NoteSearch, "searched collections separately; passages cited from each: "+strings.Join(each, ", "))
 	a.Notes = notes.texts
 }

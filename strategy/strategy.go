@@ -85,14 +85,14 @@ func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
 // unplanned returns why a plan is unusable, or "".
 func unplanned(p role.Plan) string {
 	if len(p.SubQuestions) == 0 {
-		return "it planned nothing"
+		return "the plan is empty"
 	}
 	for i, sub := range p.SubQuestions {
 		if visible.Line(sub.Text) == "" {
-			return fmt.Sprintf("its sub-question %d asks nothing", i+1)
+			return fmt.Sprintf("its sub-question %d is empty", i+1)
 		}
 		if len(sub.Text) > maxQuery {
-			return fmt.Sprintf("its sub-question %d has %d bytes, more than a question may have", i+1, len(sub.Text))
+			return fmt.Sprintf("its sub-question %d has %d bytes, more than a question may be", i+1, len(sub.Text))
 		}
 	}
 	return ""

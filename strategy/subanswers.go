@@ -44,7 +44,7 @@ func (e Env) subAnswers(ctx context.Context, s run.Scope, found []subQuestion) (
 		var last checkedDraft
 		w, err := own.write(ctx, s, in, &said[i], &last)
 		if stop := stopOf(err); stop != "" {
-			said[i].say(assay.NoteLimit, fmt.Sprintf("the run had no room to answer a part of the question by itself (%s)", stop))
+			said[i].say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to answer a part of the question by itself (%s)", stop))
 			return nil
 		}
 		answers[i].draft, answers[i].drafted = w, err == nil
@@ -160,7 +160,7 @@ func (e Env) unsynthesised(strategy string, found []subQuestion, answers []subAn
 			}
 		}
 	}
-	found[0].notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room to put the answers to its parts together (%s); they stand one after the other", stop))
+	found[0].notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to put the answers to its parts together (%s); they are listed one after the other", stop))
 	r := e.compose(strategy, found, parts, w)
 	r.stopped(stop)
 	return r

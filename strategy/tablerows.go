@@ -43,7 +43,7 @@ func refuseSwappedCells(claims []checkedClaim) {
 		}
 	}
 	for _, k := range wrong {
-		claims[k].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "its cells stand in other columns than those of the other rows"}
+		claims[k].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "its cells are in different columns than those of the other rows"}
 	}
 }
 

@@ -64,7 +64,7 @@ func (e Env) searchWebFor(ctx context.Context, s run.Scope, sq *subQuestion) err
 	}
 	own, ok := e.publicWords(sq.question)
 	if !ok {
-		sq.notes.say(assay.NoteElsewhere, "the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
+		sq.notes.say(assay.NoteElsewhere, "the web was not searched: the question was rewritten with words that may come from a document; ask it in full")
 		return nil
 	}
 	query, cut := webQuery(own)
@@ -73,7 +73,7 @@ func (e Env) searchWebFor(ctx context.Context, s run.Scope, sq *subQuestion) err
 		return nil
 	}
 	if cut {
-		sq.notes.say(assay.NoteElsewhere, fmt.Sprintf("the question is too long for a search of the web, which was made with %q", query))
+		sq.notes.say(assay.NoteElsewhere, fmt.Sprintf("the question is too long for a web search; searched for %q", query))
 	}
 	results, err := e.searchWeb(ctx, s, query)
 	switch {
@@ -205,7 +205,7 @@ func (sq *subQuestion) webHits(results []assay.WebResult, pages []webPage, score
 			if hits = snippetOf(results[i]); page.refused {
 				hits = nil
 			} else if len(hits) > 0 {
-				sq.notes.say(assay.NoteElsewhere, remarkLine(results[i].URL+" counts with what the search shows of it alone"))
+				sq.notes.say(assay.NoteElsewhere, remarkLine(results[i].URL+" counts with its search snippet only"))
 			}
 		}
 		for j, h := range hits[:min(len(hits), pagePassages)] {
@@ -383,7 +383,7 @@ func markExternal(a *assay.Answer) {
 		}
 		if len(marks) > 0 {
 			slices.SortFunc(marks, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
-			notices = append(notices, "What cites "+strings.Join(marks, ", ")+" is "+from.words+", not from your documents.\n\n")
+			notices = append(notices, "Statements citing "+strings.Join(marks, ", ")+" are "+from.words+", not from your documents.\n\n")
 		}
 	}
 	notice := strings.Join(notices, "")

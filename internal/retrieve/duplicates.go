@@ -171,9 +171,9 @@ func (s *search) dropDuplicates(ctx context.Context) error {
 	s.found = append(kept, s.found[rest:]...)
 	switch {
 	case dropped == 1:
-		s.note("a passage that says the same as a better hit is left out")
+		s.note("a near-duplicate of a better hit is left out")
 	case dropped > 1:
-		s.note(fmt.Sprintf("%d passages that say the same as better hits are left out", dropped))
+		s.note(fmt.Sprintf("%d near-duplicates of better hits are left out", dropped))
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (s *search) vectors(ctx context.Context, list []*candidate) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.note("likeness is told by words alone: " + trimmed(err))
+		s.note("similarity is computed from words alone: " + trimmed(err))
 		return nil
 	}
 	for i, c := range lacking {

@@ -61,7 +61,7 @@ func (s *search) walk(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.note("nothing that the best hits lead to was looked for: " + trimmed(err))
+		s.note("the graph was not walked: " + trimmed(err))
 		return nil
 	}
 	s.endStage("graph")

@@ -296,7 +296,7 @@ func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, l
 		if o.Failure != "" {
 			return Refuse("it could not be done: " + o.Failure)
 		}
-		nothing := "the chunks say nothing of that kind"
+		nothing := "the chunks contain nothing of that kind"
 		return Observation{Text: written(struct {
 			Note string `json:"note"`
 		}{nothing}), Brief: nothing}
