@@ -102,7 +102,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"readings", stored.Readings, replayed.Readings},
 		{"ask_back", stored.AskBack, replayed.AskBack},
 		{"relevance", stored.Relevance, replayed.Relevance},
-		{"held", stored.Held, replayed.Held},
+		{"held", stored.Answerability, replayed.Answerability},
 		{"cached", stored.Cached, replayed.Cached},
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},

@@ -168,8 +168,8 @@ func (e Env) base(strategy string, found []subQuestion) Result {
 	for _, sq := range found {
 		r.Searched = append(r.Searched, sq.searched...)
 		r.Iterations += sq.iterations
-		if held := sq.grade.Held; held != nil && (r.Held == nil || *held > *r.Held) {
-			r.Held = held
+		if held := sq.grade.Answerability; held != nil && (r.Answerability == nil || *held > *r.Answerability) {
+			r.Answerability = held
 		}
 		// The first sub-question that did not end well determines why the run stopped.
 		if r.Stop == "" || r.Stop == assay.StopSufficient {
@@ -225,7 +225,7 @@ func (e Env) notFound(strategy string, found []subQuestion) Result {
 	for _, sq := range found {
 		r.Missing = withGaps(r.Missing, e.subQuestionGaps(sq)...)
 	}
-	r.details.held = e.unlikelyReason(found)
+	r.details.answerability = e.unlikelyReason(found)
 	failed := slices.IndexFunc(found, func(sq subQuestion) bool { return sq.grade.Failure != "" })
 	switch {
 	case r.details.hits == 0:
@@ -245,13 +245,13 @@ func (e Env) notFound(strategy string, found []subQuestion) Result {
 func (e Env) unlikelyReason(found []subQuestion) string {
 	var best *subQuestion
 	for i, sq := range found {
-		if sq.grade.Held == nil && len(sq.neededBy) > 0 {
+		if sq.grade.Answerability == nil && len(sq.neededBy) > 0 {
 			continue
 		}
-		if sq.grade.Held == nil || sq.sufficient() || e.byModel(role.GraderRole) && !sq.below {
+		if sq.grade.Answerability == nil || sq.sufficient() || e.byModel(role.GraderRole) && !sq.below {
 			return ""
 		}
-		if best == nil || *sq.grade.Held > *best.grade.Held {
+		if best == nil || *sq.grade.Answerability > *best.grade.Answerability {
 			best = &found[i]
 		}
 	}

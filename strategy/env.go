@@ -194,10 +194,10 @@ type Limits struct {
 	// together; 6000.
 	ContextTokens int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 
-	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are searched for; others are reported as missing; 6
-	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance below which a hit does not count; 0.5
-	Held  float64       `json:"held,omitempty" yaml:"held"`   // least probability that the passages hold the answer, for graders that estimate it; local.DefaultHeld
-	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
+	Parts            int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are searched for; others are reported as missing; 6
+	Floor            float64       `json:"floor,omitempty" yaml:"floor"` // relevance below which a hit does not count; 0.5
+	MinAnswerability float64       `json:"held,omitempty" yaml:"held"`   // least probability that the passages hold the answer, for graders that estimate it; local.DefaultMinAnswerability
+	Wall             time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
 
 	// Passages is the fixed number of passages given to the generator, if as many were found. It
 	// serves to compare strategies. 0 means no fixed number.
@@ -216,7 +216,7 @@ type Limits struct {
 }
 
 // defaultLimits replace zero fields of Limits.
-var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
+var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, MinAnswerability: local.DefaultMinAnswerability, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
 
@@ -229,7 +229,7 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.ContextTokens, below.ContextTokens)
 	or(&l.Parts, below.Parts)
 	or(&l.Floor, below.Floor)
-	or(&l.Held, below.Held)
+	or(&l.MinAnswerability, below.MinAnswerability)
 	or(&l.Wall, below.Wall)
 	or(&l.Passages, below.Passages)
 	or(&l.Alone, below.Alone)

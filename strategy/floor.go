@@ -86,7 +86,7 @@ const nearFloor = 0.5
 
 // nearAnswerability reports whether the hits are nearly likely enough to hold the answer.
 func (e Env) nearAnswerability(sq *subQuestion) bool {
-	return sq.grade.Held != nil && *sq.grade.Held >= scaleOdds(nearFloor, e.Limits.Held)
+	return sq.grade.Answerability != nil && *sq.grade.Answerability >= scaleOdds(nearFloor, e.Limits.MinAnswerability)
 }
 
 // modelFloor is the share of the odds of either limit that is enough for hits which a language
@@ -98,11 +98,11 @@ const modelFloor = 0.4
 // graded them: one of them reaches the relevance floor, or the hits are likely enough to hold the
 // answer. A value that is missing or NaN is below every floor.
 func (e Env) aboveFloor(sq *subQuestion) bool {
-	relevant, held := e.Limits.Floor, e.Limits.Held
+	relevant, held := e.Limits.Floor, e.Limits.MinAnswerability
 	if e.byModel(role.GraderRole) && sq.sufficient() {
 		relevant, held = scaleOdds(modelFloor, relevant), scaleOdds(modelFloor, held)
 	}
-	if p := sq.grade.Held; p != nil && *p >= held {
+	if p := sq.grade.Answerability; p != nil && *p >= held {
 		return true
 	}
 	return slices.ContainsFunc(sq.accepted(len(sq.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })

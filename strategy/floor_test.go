@@ -29,14 +29,14 @@ func TestAboveFloor(t *testing.T) {
 		{"a model's, partly", true, assay.Partly, 0.49, 0.64, false},
 		{"no number", true, assay.Sufficient, math.NaN(), math.NaN(), false},
 	} {
-		env := Env{Limits: Limits{Floor: 0.5, Held: 0.65, Keep: 5}, Request: Request{Began: map[string]string{}}}
+		env := Env{Limits: Limits{Floor: 0.5, MinAnswerability: 0.65, Keep: 5}, Request: Request{Began: map[string]string{}}}
 		if tt.model {
 			env.Began[role.GraderRole] = "fake/model"
 		}
 		sq := &subQuestion{hits: []assay.Hit{{Chunk: assay.Chunk{ID: "a"}, Scores: assay.Scores{Relevance: tt.relevance}}}}
 		sq.grade = role.Grade{Verdict: tt.verdict, Relevant: []string{"a"}}
 		if tt.held != none {
-			sq.grade.Held = &tt.held
+			sq.grade.Answerability = &tt.held
 		}
 		if got := env.aboveFloor(sq); got != tt.want {
 			t.Errorf("%s: above the floor %v, want %v", tt.name, got, tt.want)

@@ -79,7 +79,7 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	sq.grade.Missing = []string{questionSources(env.Question).line(env.Question)}
 	written, err := sq.askManaged(ctx, s, env)
 	if err == nil && len(sq.hits) > 0 {
-		env.Limits.Floor, env.Limits.Held = 0, 0 // the service gives no relevance
+		env.Limits.Floor, env.Limits.MinAnswerability = 0, 0 // the service gives no relevance
 		err = sq.gradeAll(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {

@@ -70,7 +70,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 func (e Env) forPlan(plan role.Plan) Env {
 	e.compares = plan.Shape == role.Comparison && e.Limits.Passages == 0
 	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
-		e.Limits.Held = 0
+		e.Limits.MinAnswerability = 0
 	}
 	return e
 }
@@ -86,7 +86,7 @@ const minAnswerability = 0.15
 func (e Env) offTopic(found []subQuestion) bool {
 	judged, led, lacks := false, false, false
 	for _, sq := range found {
-		held := sq.grade.Held
+		held := sq.grade.Answerability
 		if held == nil {
 			continue
 		}

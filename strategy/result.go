@@ -28,21 +28,21 @@ type Result struct {
 
 // details holds the facts for a justification.
 type details struct {
-	hits        int
-	top         float64 // relevance of the best hits
-	held        string  // why the hits do not hold the answer, by the reader; empty: unknown
-	shortfall   string  // the budget error's numbers
-	failure     string  // of the role that failed
-	service     string  // the managed service
-	supported   int     // claims
-	refused     int     // unsupported claims
-	failed      int     // claims on which the verifier failed
-	open, of    int     // parts not fully answered, and all parts
-	pair        [2]int  // claims that contradict each other
-	newest      string  // newest of the versions that disagree
-	quotedAfter assay.Stop
-	ambiguous   string
-	remarks     []string // reasons for holding the answer back
+	hits          int
+	top           float64 // relevance of the best hits
+	answerability string  // why the hits do not hold the answer, by the reader; empty: unknown
+	shortfall     string  // the budget error's numbers
+	failure       string  // of the role that failed
+	service       string  // the managed service
+	supported     int     // claims
+	refused       int     // unsupported claims
+	failed        int     // claims on which the verifier failed
+	open, of      int     // parts not fully answered, and all parts
+	pair          [2]int  // claims that contradict each other
+	newest        string  // newest of the versions that disagree
+	quotedAfter   assay.Stop
+	ambiguous     string
+	remarks       []string // reasons for holding the answer back
 }
 
 // updateStatus decides the status. It must be called after each change of the state that the status
@@ -123,8 +123,8 @@ func (r *Result) justify() string {
 	case assay.ReasonOffTopic:
 		return fmt.Sprintf("What the documents say does not answer the question (relevance %.2f).", *r.Relevance)
 	}
-	if d.held != "" {
-		return "No passage answers the question: " + d.held + "."
+	if d.answerability != "" {
+		return "No passage answers the question: " + d.answerability + "."
 	}
 	return fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", d.top)
 }

@@ -192,7 +192,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, sq subQuestion) (role.Grade
 	if onTheWay := e.steps && len(sq.neededBy) > 0; onTheWay {
 		in.Question = asQuestion(sq.question)
 	} else {
-		in.Held = e.Limits.Held
+		in.MinAnswerability = e.Limits.MinAnswerability
 		if e.steps && sq.question != e.Question {
 			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is another search for the question
 		}

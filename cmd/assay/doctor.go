@@ -222,8 +222,8 @@ func (a *app) checkSearches() []config.Check {
 	if l.Floor > 0 {
 		says = append(says, fmt.Sprintf("the relevance floor is %g", l.Floor))
 	}
-	if l.Held > 0 {
-		says = append(says, fmt.Sprintf("an answer is given where passages hold it by %g or more", l.Held))
+	if l.MinAnswerability > 0 {
+		says = append(says, fmt.Sprintf("an answer is given where passages hold it by %g or more", l.MinAnswerability))
 	}
 	if len(says) == 0 {
 		return nil
