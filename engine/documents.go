@@ -11,7 +11,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Search returns passages, best first, without creating a run. It returns assay.ErrInvalid if a
@@ -127,7 +127,7 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 		}
 	}
 	text := strings.Join(texts, "\n")
-	if !severalNamed.MatchString(text) && len(surface.Places(text)) == 0 { // avoids listing the collections
+	if !severalNamed.MatchString(text) && len(lexical.Places(text)) == 0 { // avoids listing the collections
 		return nil, nil
 	}
 	all, err := e.content.Collections(ctx)
@@ -142,7 +142,7 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 		if len(named) == maxNamed {
 			break
 		}
-		if !surface.Mentions(text, c.Name) && !surface.Beside(text, c.Name, names) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
+		if !lexical.Mentions(text, c.Name) && !lexical.Beside(text, c.Name, names) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
 			continue
 		}
 		err := e.checkCollections(ctx, access, []string{c.Name})

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/learn"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -160,7 +160,7 @@ func conflictFeatures(q questionWords, a, b answer, read []llm.Entailment, askin
 		logOdds(min(read[2].Supported, read[3].Supported)),
 		sameAnswer(q, a, b),
 		indicator(haveOwnWords(a.names(), b.names(), a, b)),
-		indicator(surface.Negations(a.sentence.Text)%2 != surface.Negations(b.sentence.Text)%2),
+		indicator(lexical.Negations(a.sentence.Text)%2 != lexical.Negations(b.sentence.Text)%2),
 		indicator(len(q.names) > 0),
 		min(has[0], has[1]),
 		math.Abs(has[0] - has[1]),
@@ -195,7 +195,7 @@ func Differ(a, b string) bool {
 	if len(mine) != len(theirs) {
 		return false
 	}
-	negated := surface.Negations(a)%2 != surface.Negations(b)%2
+	negated := lexical.Negations(a)%2 != lexical.Negations(b)%2
 	return negated == (agree(mine, theirs) && agree(theirs, mine))
 }
 
@@ -349,7 +349,7 @@ func (a answer) quantities() []quantity {
 
 func namesIn(text string) []word {
 	var words []word
-	for _, name := range surface.Names(text) {
+	for _, name := range lexical.Names(text) {
 		words = append(words, contentOf(wordsOf(name))...)
 	}
 	return words
@@ -362,7 +362,7 @@ func numbersIn(text string) []word {
 // names returns the stems of the names in the answer.
 func (a answer) names() map[string]int {
 	var names []word
-	for _, name := range surface.Names(a.sentence.Text) {
+	for _, name := range lexical.Names(a.sentence.Text) {
 		if strings.Contains(a.words, name) {
 			names = append(names, wordsOf(name)...)
 		}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -53,7 +53,7 @@ func featuresOf(claim string, whole reading, parts []reading, sources []source) 
 	return append(f,
 		coverage(stemsOf(contentOf(words)), everyStem(sources)),
 		math.Log1p(float64(len(words))),
-		indicator(surface.Negations(claim) > 0),
+		indicator(lexical.Negations(claim) > 0),
 	)
 }
 

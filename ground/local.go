@@ -11,8 +11,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/learn"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -93,7 +93,7 @@ func (l Local) exact(ctx context.Context, claim string, sources []source) (Span,
 		switch {
 		case lead == "":
 			return span, true, nil
-		case surface.Negations(lead) > 0:
+		case lexical.Negations(lead) > 0:
 			continue
 		case l.Reader == nil:
 			return span, true, nil

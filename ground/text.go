@@ -8,8 +8,8 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A word is a word, number or sign of a unit in a text.
@@ -43,7 +43,7 @@ func wordsOf(text string) []word {
 			raw = strings.ReplaceAll(raw, ".", "")
 		}
 		lower := strings.ToLower(raw)
-		w := word{raw: raw, content: !surface.Function(lower) && hasWord(raw)}
+		w := word{raw: raw, content: !lexical.Function(lower) && hasWord(raw)}
 		if value, ok := numeral(lower); ok {
 			w.stem, w.number, w.content = strconv.FormatFloat(value, 'g', -1, 64), true, true
 		} else {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/sense"
+	"github.com/assay-rag/assay/internal/ambiguity"
 )
 
 // withChosenMeaning returns e for a follow-up that chose one of the meanings offered before, if its
@@ -14,7 +14,7 @@ import (
 // (vega)". Only passages of that meaning count then, and its name is removed from the query.
 func (e Env) withChosenMeaning() Env {
 	for i := len(e.History) - 1; i >= 0; i-- {
-		for _, name := range sense.Offered(e.History[i].Answer) {
+		for _, name := range ambiguity.Offered(e.History[i].Answer) {
 			if !strings.HasSuffix(name, ")") || !strings.Contains(name, " (") || !strings.Contains(e.Question, name) {
 				continue
 			}
@@ -32,7 +32,7 @@ func (e Env) keepChosenMeaning(found assay.Results) assay.Results {
 		return found
 	}
 	found.Hits = slices.DeleteFunc(slices.Clone(found.Hits), func(h assay.Hit) bool {
-		return !slices.ContainsFunc(sense.Names(h), func(name string) bool {
+		return !slices.ContainsFunc(ambiguity.Names(h), func(name string) bool {
 			shown := shownNames([]string{name})
 			return len(shown) == 1 && shown[0] == e.chosenMeaning
 		})

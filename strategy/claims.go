@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/layout"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -36,7 +36,7 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 			var cells []string
 			if cells, dropped = cellsOf(st.Cells, from); !dropped && strings.Join(cells, "") != "" {
 				sentence, _ := from.statement(st.Text) // judged, not shown
-				if surface.Negations(sentence) != surface.Negations(strings.Join(cells, "; ")) {
+				if lexical.Negations(sentence) != lexical.Negations(strings.Join(cells, "; ")) {
 					sentence = "" // the cells do not have the same negations
 				}
 				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/internal/sense"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/ambiguity"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -29,7 +29,7 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, notes *n
 	if e.unresolved.words != "" {
 		return e.askAntecedent(strategy), true, nil
 	}
-	open, bare := surface.Dangling(e.Question)
+	open, bare := lexical.Dangling(e.Question)
 	if open == "" || e.chosenMeaning != "" {
 		return Result{}, false, nil
 	}
@@ -87,12 +87,12 @@ func (e Env) askAntecedent(strategy string) Result {
 }
 
 // topics returns the subjects of the hits that have at least half the best relevance.
-func topics(hits []assay.Hit) []sense.Meaning {
+func topics(hits []assay.Hit) []ambiguity.Meaning {
 	top := 0.0
 	for _, h := range hits {
 		top = max(top, h.Scores.Relevance)
 	}
-	return slices.DeleteFunc(sense.Topics(hits), func(t sense.Meaning) bool {
+	return slices.DeleteFunc(ambiguity.Topics(hits), func(t ambiguity.Meaning) bool {
 		return !slices.ContainsFunc(t.Hits, func(i int) bool { return hits[i].Scores.Relevance >= top/2 })
 	})
 }
@@ -118,7 +118,7 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, n
 }
 
 // readingNames returns the names of the chosen senses in the form in which they are shown.
-func readingNames(senses []sense.Meaning, chosen []int) []string {
+func readingNames(senses []ambiguity.Meaning, chosen []int) []string {
 	var names []string
 	for _, i := range chosen {
 		names = append(names, senses[i].Name)
@@ -153,7 +153,7 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 		of = fmt.Sprintf(" by %q", open)
 	}
 	switch {
-	case len(names) == 0 && whole && len(surface.Names("of "+open)) > 0:
+	case len(names) == 0 && whole && len(lexical.Names("of "+open)) > 0:
 		a.AskBack = "What is the question about? It refers to an earlier question, which is missing."
 	case len(names) == 0 && whole:
 		a.AskBack = "What is the question about? Nothing to look for is named in it."
@@ -201,7 +201,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, notes *no
 		return answer, nil
 	}
 	found := e.first.results
-	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: sense.Alike(e.Question, found.Hits)}
+	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: ambiguity.Alike(e.Question, found.Hits)}
 	if len(in.Means) < 2 && answer.Status != assay.Conflicting {
 		var err error
 		if in.Means, err = e.subjects(ctx, s, found.Hits, notes); err != nil {
@@ -247,11 +247,11 @@ const minAnswered = 0.5
 // subjects returns the documents that the question may be about, if the reader finds different
 // answers in them. It takes no step if only one document is possible. If the reader fails, it returns
 // none and adds a note.
-func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]sense.Meaning, error) {
+func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]ambiguity.Meaning, error) {
 	if e.ReaderModel == "" {
 		return nil, nil
 	}
-	possible := sense.Subjects(e.Question, hits)
+	possible := ambiguity.Subjects(e.Question, hits)
 	if len(possible) < 2 {
 		return nil, nil
 	}
@@ -274,7 +274,7 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes 
 	if out.Failure != "" {
 		notes.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
 	}
-	var senses []sense.Meaning
+	var senses []ambiguity.Meaning
 	for _, i := range out.Distinct {
 		senses = append(senses, possible[i])
 	}
@@ -289,7 +289,7 @@ type subjectsFound struct {
 
 // answerEach answers the question for each of the chosen senses with sufficient evidence, under its
 // name. The answer's Readings are the names with a supported statement.
-func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Meaning, chosen []int) (Result, error) {
+func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []ambiguity.Meaning, chosen []int) (Result, error) {
 	var each []subQuestion
 	var names []string
 	for n, i := range chosen {
@@ -315,7 +315,7 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 	if len(each) < 2 {
 		return Result{}, nil
 	}
-	e.Sections, e.mayDiffer, e.versions = names, true, sense.Versions(senses)
+	e.Sections, e.mayDiffer, e.versions = names, true, ambiguity.Versions(senses)
 	e.Roles.Generator = sectioned{e.Roles.Generator, names}
 	if e.Roles.Quoter != nil {
 		e.Roles.Quoter = sectioned{e.Roles.Quoter, names}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -195,14 +195,14 @@ func (r *reflectLoop) route(ctx context.Context, s run.Scope, env Env, looked []
 // query. It prefers sub-questions that are not graded sufficient. Of equals it takes the last, to
 // which the others lead.
 func nearest(found []subQuestion, query string) int {
-	words := surface.Content(query)
+	words := lexical.Content(query)
 	best, most := 0, -1
 	for i, sq := range found {
 		n := 0
 		if !sq.sufficient() {
 			n += len(words) + 1
 		}
-		of := surface.Content(sq.question)
+		of := lexical.Content(sq.question)
 		for _, w := range words {
 			if slices.Contains(of, w) {
 				n++

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -116,7 +116,7 @@ func (c checkedClaim) citeElsewhere(evidence []assay.Evidence, passages []passag
 
 // sharedWords returns the share of a text's content words, by stem, that other contains.
 func sharedWords(text, other string) float64 {
-	words, held := surface.Content(text), surface.Content(other)
+	words, held := lexical.Content(text), lexical.Content(other)
 	if len(words) == 0 {
 		return 0
 	}

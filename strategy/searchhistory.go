@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -77,13 +77,13 @@ const maxHistoryHits = 3
 func bestSentence(question string, h assay.Hit) string {
 	const maxBytes = 240
 	asked := map[string]bool{}
-	for _, stem := range surface.Content(question) {
+	for _, stem := range lexical.Content(question) {
 		asked[stem] = true
 	}
 	best, most := "", -1
 	for _, sp := range sentence.Spans(h.Text) {
 		text, shared := h.Text[sp.Start:sp.End], map[string]bool{}
-		for _, stem := range surface.Content(text) {
+		for _, stem := range lexical.Content(text) {
 			if asked[stem] {
 				shared[stem] = true
 			}

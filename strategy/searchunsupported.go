@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -129,9 +129,9 @@ func (c checkedClaim) searchWords() []string {
 // content words of the question that it lacks.
 func (c checkedClaim) query(question string) string {
 	words := c.searchWords()
-	held := surface.Content(strings.Join(words, " "))
-	for _, w := range surface.Words(visible.Line(question)) {
-		if stems := surface.Content(w); len(stems) == 1 && !slices.Contains(held, stems[0]) && len(words) < 2*maxWords {
+	held := lexical.Content(strings.Join(words, " "))
+	for _, w := range lexical.Words(visible.Line(question)) {
+		if stems := lexical.Content(w); len(stems) == 1 && !slices.Contains(held, stems[0]) && len(words) < 2*maxWords {
 			held, words = append(held, stems[0]), append(words, w)
 		}
 	}

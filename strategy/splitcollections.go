@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -22,7 +22,7 @@ const maxSplit = 6
 // reports that the question names them.
 func (e Env) collectionsToSplit() (span []string, named bool) {
 	for _, c := range e.NamedCollections {
-		if (surface.Mentions(e.Question, c) || surface.Beside(e.Question, c, e.NamedCollections)) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
+		if (lexical.Mentions(e.Question, c) || lexical.Beside(e.Question, c, e.NamedCollections)) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
 			span = append(span, c)
 		}
 	}
@@ -32,7 +32,7 @@ func (e Env) collectionsToSplit() (span []string, named bool) {
 			span = slices.Compact(slices.Sorted(slices.Values(e.Collections)))
 		}
 	}
-	if len(span) < 2 || len(span) > maxSplit || named && surface.Without(e.Question, span...) == "" {
+	if len(span) < 2 || len(span) > maxSplit || named && lexical.Without(e.Question, span...) == "" {
 		return nil, false
 	}
 	return span, named
@@ -43,7 +43,7 @@ func (e Env) collectionsToSplit() (span []string, named bool) {
 // query.
 func (e Env) withNamedCollections(notes *noteList) Env {
 	if e.splitCollections, e.splitNamed = e.collectionsToSplit(); e.splitNamed {
-		e.fullQuestion, e.Question = e.Question, surface.Without(e.Question, e.splitCollections...)
+		e.fullQuestion, e.Question = e.Question, lexical.Without(e.Question, e.splitCollections...)
 		return e
 	}
 	if in := e.namedCollection(e.chosenMeaning); in != "" { // read only passages of the chosen meaning; its name is already removed
@@ -51,7 +51,7 @@ func (e Env) withNamedCollections(notes *noteList) Env {
 	} else if in = e.namedCollection(e.Question); in != "" && e.chosenMeaning == "" {
 		notes.say(assay.NoteQuestion, fmt.Sprintf("only the collection %s was searched, which the question names", in))
 		e.Collections, e.oneCollection = []string{in}, true
-		e.fullQuestion, e.Question = e.Question, surface.OutOf(e.Question, in)
+		e.fullQuestion, e.Question = e.Question, lexical.OutOf(e.Question, in)
 	}
 	return e
 }
@@ -61,7 +61,7 @@ func (e Env) withNamedCollections(notes *noteList) Env {
 func (e Env) namedCollection(text string) string {
 	in := ""
 	for _, c := range e.NamedCollections {
-		if !surface.Place(text, c) || len(e.Collections) > 0 && !slices.Contains(e.Collections, c) {
+		if !lexical.Place(text, c) || len(e.Collections) > 0 && !slices.Contains(e.Collections, c) {
 			continue
 		}
 		if in != "" {
@@ -82,7 +82,7 @@ func (e Env) restoreFullQuestion(r Result) Result {
 
 // compares reports whether a question compares things.
 func compares(question string) bool {
-	_, _, contrasts := surface.Contrasts(question)
+	_, _, contrasts := lexical.Contrasts(question)
 	return contrasts || comparing.MatchString(question)
 }
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -131,7 +131,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 // searchOne makes one search as one step. A search of the run with the same query is not repeated.
 func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
-	q.Text = surface.Quiet(q.Text)
+	q.Text = lexical.Quiet(q.Text)
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}

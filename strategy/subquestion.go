@@ -10,8 +10,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -217,7 +217,7 @@ func (sq *subQuestion) contrastsBoth(plan role.Plan, limits Limits) bool {
 	a, b := plan.SubQuestions[0].Text, plan.SubQuestions[1].Text
 	for _, h := range sq.accepted(limits.Keep) {
 		for _, sp := range sentence.Spans(h.Text) {
-			one, other, ok := surface.Contrasts(h.Text[sp.Start:sp.End])
+			one, other, ok := lexical.Contrasts(h.Text[sp.Start:sp.End])
 			if ok && (containsContent(one, a) && containsContent(other, b) || containsContent(one, b) && containsContent(other, a)) {
 				return true
 			}
@@ -230,6 +230,6 @@ func (sq *subQuestion) contrastsBoth(plan role.Plan, limits Limits) bool {
 func containsContent(text, what string) bool {
 	held := stemsOf("", text)
 	return !slices.ContainsFunc(analysis.Tokens(what, ""), func(t analysis.Token) bool {
-		return !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(what[t.Start:t.End]))
+		return !t.Part && !held[t.Term] && !lexical.Function(strings.ToLower(what[t.Start:t.End]))
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/run"
 )
@@ -260,7 +260,7 @@ func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
 // share returns the share of the weight of the content terms, in [0, 1], that a hit contains in its
 // title, headings or text.
 func share(h assay.Hit, terms []assay.Term) float64 {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return surface.Function(strings.ToLower(t.Text)) })
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return lexical.Function(strings.ToLower(t.Text)) })
 	all := 0.0
 	for _, t := range terms {
 		all += t.Weight
@@ -308,12 +308,12 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 // neither qualifies.
 func (e Env) publicWords(sub string) (query string, ok bool) {
 	own := map[string]bool{}
-	for _, w := range surface.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
+	for _, w := range lexical.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
 		own[w] = true
 	}
 	for _, query := range []string{sub, e.Question} {
-		foreign := func(w string) bool { return !own[w] && !surface.Function(w) }
-		if !slices.ContainsFunc(surface.Words(strings.ToLower(query)), foreign) {
+		foreign := func(w string) bool { return !own[w] && !lexical.Function(w) }
+		if !slices.ContainsFunc(lexical.Words(strings.ToLower(query)), foreign) {
 			return query, true
 		}
 	}
@@ -340,7 +340,7 @@ func webQuery(question string) (query string, cut bool) {
 	size := 0
 	for _, w := range words {
 		n := utf8.RuneCountInString(w) + 1
-		if surface.Function(strings.ToLower(w)) || size+n > maxWebRunes || len(kept) == maxWebWords {
+		if lexical.Function(strings.ToLower(w)) || size+n > maxWebRunes || len(kept) == maxWebWords {
 			continue
 		}
 		kept, size = append(kept, w), size+n

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Thresholds for near-duplicates: two passages share nearly all of their words and, if their
@@ -36,11 +36,11 @@ type fingerprint struct {
 var wordSeed = maphash.MakeSeed()
 
 func fingerprintOf(h assay.Hit) *fingerprint {
-	words := surface.Words(strings.ToLower(h.Text))
+	words := lexical.Words(strings.ToLower(h.Text))
 	text := h.Text
 	if len(words) < titledWords {
 		about := strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " ")
-		words = append(surface.Words(strings.ToLower(about)), words...)
+		words = append(lexical.Words(strings.ToLower(about)), words...)
 		text = about + "\n" + text
 	}
 	s := &fingerprint{text: text, exact: maphash.String(wordSeed, strings.Join(words, " "))}
@@ -115,14 +115,14 @@ func (s *fingerprint) wordOverlap(o *fingerprint) float64 {
 // any of these are not duplicates, however many words they share.
 func (s *fingerprint) facts() string {
 	if s.particles == "" {
-		names := surface.Names(s.text)
+		names := lexical.Names(s.text)
 		for i, n := range names {
 			names[i] = strings.ToLower(n)
 		}
 		slices.Sort(names)
-		numbers := surface.Numbers(s.text)
+		numbers := lexical.Numbers(s.text)
 		slices.Sort(numbers)
-		s.particles = fmt.Sprintf("%q %q %d", slices.Compact(names), slices.Compact(numbers), surface.Negations(s.text))
+		s.particles = fmt.Sprintf("%q %q %d", slices.Compact(names), slices.Compact(numbers), lexical.Negations(s.text))
 	}
 	return s.particles
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	detect "github.com/assay-rag/assay/internal/language"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -123,8 +123,8 @@ func (s *search) language() string {
 // words, for example question words.
 func englishWords(text string) int {
 	n := 0
-	for _, w := range surface.Words(text) {
-		if surface.Function(strings.ToLower(w)) {
+	for _, w := range lexical.Words(text) {
+		if lexical.Function(strings.ToLower(w)) {
 			n++
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // relevanceJSON holds the weights of the relevance model, as written by `go run ./train/fit calibrate`, and
@@ -133,9 +133,9 @@ const (
 
 func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []compound, chunks int) *rater {
 	r := &rater{at: map[string][]int{}, model: defaultRelevance, analyzers: a, named: map[string][][]string{}}
-	asking := surface.Asking(query)
+	asking := lexical.Asking(query)
 	for _, t := range terms {
-		if word := strings.ToLower(t.Text); surface.Function(word) || asking[word] {
+		if word := strings.ToLower(t.Text); lexical.Function(word) || asking[word] {
 			continue
 		}
 		r.at[t.Stem] = []int{len(r.terms)}
@@ -156,7 +156,7 @@ func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []
 			}
 		}
 	}
-	r.names = append(surface.Names(query), surface.Numbers(query)...)
+	r.names = append(lexical.Names(query), lexical.Numbers(query)...)
 	return r
 }
 
@@ -215,7 +215,7 @@ func (r *rater) read(h assay.Hit) reading {
 	return reading{
 		features:  f,
 		wordless:  wordless,
-		code:      h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text),
+		code:      h.Chunk.Kind != assay.ChunkTable && lexical.MostlyCode(h.Text),
 		secondary: isSecondary(h),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -66,7 +66,7 @@ func (s *search) reread(ctx context.Context) error {
 // Readable reports whether a reader's rating of a hit counts. It does not for code and unsupported
 // languages.
 func Readable(r llm.Reader, h assay.Hit) bool {
-	return supportsLanguage(r, h.Language) && (h.Chunk.Kind == assay.ChunkTable || !surface.MostlyCode(h.Text))
+	return supportsLanguage(r, h.Language) && (h.Chunk.Kind == assay.ChunkTable || !lexical.MostlyCode(h.Text))
 }
 
 // supportsLanguage reports whether a reader supports a language. A reader that does not list its

@@ -1,7 +1,7 @@
-// Package surface finds the names, numbers, negations and content words of a text
+// Package lexical finds the names, numbers, negations and content words of a text
 // by their form. It knows English; in other languages it finds only names and
 // numbers.
-package surface
+package lexical
 
 import (
 	"slices"

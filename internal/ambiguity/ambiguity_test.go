@@ -1,4 +1,4 @@
-package sense
+package ambiguity
 
 import (
 	"fmt"

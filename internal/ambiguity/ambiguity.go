@@ -1,7 +1,7 @@
-// Package sense distinguishes the possible meanings of a question by the passages found for it.
+// Package ambiguity distinguishes the possible meanings of a question by the passages found for it.
 // These are the topics of the passages, and similar documents, of another version, product or
 // collection, that give different answers.
-package sense
+package ambiguity
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 )
 
@@ -173,14 +173,14 @@ func Subjects(question string, hits []assay.Hit) []Meaning {
 			senses = append(senses, t)
 		}
 	}
-	for _, w := range surface.Words(strings.Join(surface.Names(question), " ")) {
+	for _, w := range lexical.Words(strings.Join(lexical.Names(question), " ")) {
 		if titled := withWord(senses, hits, w, true); len(titled) > 0 && len(titled) < len(senses) || len(withWord(senses, hits, w, false)) == 0 {
 			return nil
 		}
 	}
-	asking := surface.Asking(question)
-	for _, w := range surface.Words(strings.ToLower(question)) {
-		if surface.Function(w) || surface.Function(strings.ReplaceAll(w, "'", "")) || asking[w] {
+	asking := lexical.Asking(question)
+	for _, w := range lexical.Words(strings.ToLower(question)) {
+		if lexical.Function(w) || lexical.Function(strings.ReplaceAll(w, "'", "")) || asking[w] {
 			continue
 		}
 		if with := withWord(senses, hits, w, false); len(with) > 0 {
@@ -241,9 +241,9 @@ func holds(h assay.Hit, question string) bool {
 			has[t.Term] = true
 		}
 	}
-	asking := surface.Asking(question)
-	for _, w := range surface.Words(strings.ToLower(question)) {
-		if bare := strings.ReplaceAll(w, "'", ""); surface.Function(w) || surface.Function(bare) || asking[w] {
+	asking := lexical.Asking(question)
+	for _, w := range lexical.Words(strings.ToLower(question)) {
+		if bare := strings.ReplaceAll(w, "'", ""); lexical.Function(w) || lexical.Function(bare) || asking[w] {
 			continue
 		}
 		for _, t := range analysis.Tokens(w, h.Language) {
@@ -276,12 +276,12 @@ func newer(a, b string) int {
 
 // asksForSeveral reports whether a question explicitly asks for more than one thing.
 func asksForSeveral(question string) bool {
-	for _, w := range surface.Words(strings.ToLower(question)) {
+	for _, w := range lexical.Words(strings.ToLower(question)) {
 		if slices.Contains([]string{"all", "each", "every", "both", "any", "which", "versions", "compare", "compared", "versus", "vs", "across", "list", "between"}, w) {
 			return true
 		}
 	}
-	_, _, contrasts := surface.Contrasts(question)
+	_, _, contrasts := lexical.Contrasts(question)
 	return contrasts
 }
 

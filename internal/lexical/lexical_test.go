@@ -1,4 +1,4 @@
-package surface_test
+package lexical_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 func TestNumbers(t *testing.T) {
@@ -25,7 +25,7 @@ func TestNumbers(t *testing.T) {
 		{"0.0", []string{"0"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, surface.Numbers(tt.text)); diff != "" {
+		if diff := cmp.Diff(tt.want, lexical.Numbers(tt.text)); diff != "" {
 			t.Errorf("Numbers(%q) (-want +got):\n%s", tt.text, diff)
 		}
 	}
@@ -43,7 +43,7 @@ func TestLabels(t *testing.T) {
 		{"", nil},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, surface.Labels(tt.text)); diff != "" {
+		if diff := cmp.Diff(tt.want, lexical.Labels(tt.text)); diff != "" {
 			t.Errorf("Labels(%q) (-want +got):\n%s", tt.text, diff)
 		}
 	}
@@ -62,7 +62,7 @@ func TestContrasts(t *testing.T) {
 		{"Bananas are yellow.", "", "", false},
 	}
 	for _, tt := range tests {
-		one, other, ok := surface.Contrasts(tt.text)
+		one, other, ok := lexical.Contrasts(tt.text)
 		if one != tt.one || other != tt.other || ok != tt.ok {
 			t.Errorf("Contrasts(%q) = %q, %q, %v; want %q, %q, %v", tt.text, one, other, ok, tt.one, tt.other, tt.ok)
 		}
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 		{"It takes 5 minutes, 1,000 times", nil},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, surface.Names(tt.text)); diff != "" {
+		if diff := cmp.Diff(tt.want, lexical.Names(tt.text)); diff != "" {
 			t.Errorf("Names(%q) (-want +got):\n%s", tt.text, diff)
 		}
 	}
@@ -96,12 +96,12 @@ func TestNames(t *testing.T) {
 
 func TestFunction(t *testing.T) {
 	for _, w := range []string{"the", "what", "does", "without", "please"} {
-		if !surface.Function(w) {
+		if !lexical.Function(w) {
 			t.Errorf("Function(%q) = false", w)
 		}
 	}
 	for _, w := range []string{"", "server", "The", "400", "two"} {
-		if surface.Function(w) {
+		if lexical.Function(w) {
 			t.Errorf("Function(%q) = true", w)
 		}
 	}
@@ -120,7 +120,7 @@ func TestAsking(t *testing.T) {
 		{"", map[string]bool{}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, surface.Asking(tt.question)); diff != "" {
+		if diff := cmp.Diff(tt.want, lexical.Asking(tt.question)); diff != "" {
 			t.Errorf("Asking(%q) (-want +got):\n%s", tt.question, diff)
 		}
 	}
@@ -143,7 +143,7 @@ func TestFocus(t *testing.T) {
 		{"", nil, 0},
 	}
 	for _, tt := range tests {
-		got := surface.Focus(tt.heading, "", func(stem string) bool { return slices.Contains(tt.held, stem) })
+		got := lexical.Focus(tt.heading, "", func(stem string) bool { return slices.Contains(tt.held, stem) })
 		if got != tt.want {
 			t.Errorf("Focus(%q, %q) = %v, want %v", tt.heading, tt.held, got, tt.want)
 		}
@@ -162,7 +162,7 @@ func TestNegations(t *testing.T) {
 		{"Notable knots.", 0},
 	}
 	for _, tt := range tests {
-		if got := surface.Negations(tt.text); got != tt.want {
+		if got := lexical.Negations(tt.text); got != tt.want {
 			t.Errorf("Negations(%q) = %d, want %d", tt.text, got, tt.want)
 		}
 	}
@@ -173,15 +173,15 @@ func FuzzSurface(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		surface.Words(text)
-		surface.Negations(text)
-		surface.Code(text)
-		surface.Contrasts(text)
-		surface.Labels(text)
-		if share := surface.Focus(text, "de", func(string) bool { return len(text)%2 == 0 }); share < 0 || share > 1 {
+		lexical.Words(text)
+		lexical.Negations(text)
+		lexical.Code(text)
+		lexical.Contrasts(text)
+		lexical.Labels(text)
+		if share := lexical.Focus(text, "de", func(string) bool { return len(text)%2 == 0 }); share < 0 || share > 1 {
 			t.Errorf("Focus(%q) = %v", text, share)
 		}
-		for _, n := range append(surface.Names(text), surface.Numbers(text)...) {
+		for _, n := range append(lexical.Names(text), lexical.Numbers(text)...) {
 			if n == "" {
 				t.Errorf("an empty name or number in %q", text)
 			}
@@ -209,12 +209,12 @@ func TestCode(t *testing.T) {
 		"Die Straße ist gesperrt.",
 	}
 	for _, text := range code {
-		if !surface.Code(text) {
+		if !lexical.Code(text) {
 			t.Errorf("Code(%q) = false", text)
 		}
 	}
 	for _, text := range prose {
-		if surface.Code(text) {
+		if lexical.Code(text) {
 			t.Errorf("Code(%q) = true", text)
 		}
 	}
@@ -231,7 +231,7 @@ func TestCode(t *testing.T) {
 		"14 22 18 9":                                                                                                           false,
 		"你好，世界。这是一个测试。":                                                                                                        false,
 	} {
-		if got := surface.MostlyCode(text); got != want {
+		if got := lexical.MostlyCode(text); got != want {
 			t.Errorf("MostlyCode(%q) = %v", text, got)
 		}
 	}
@@ -240,7 +240,7 @@ func TestCode(t *testing.T) {
 func TestRephrases(t *testing.T) {
 	content := func(text string) map[string]bool {
 		set := map[string]bool{}
-		for _, stem := range surface.Content(text) {
+		for _, stem := range lexical.Content(text) {
 			set[stem] = true
 		}
 		return set
@@ -259,7 +259,7 @@ func TestRephrases(t *testing.T) {
 		{"alpha beta gamma delta epsilon zeta eta theta iota lambda", "alpha beta gamma delta epsilon zeta eta theta kappa iota", true},
 	}
 	for _, tt := range tests {
-		if got := surface.Rephrases(tt.query, tt.earlier, content); got != tt.want {
+		if got := lexical.Rephrases(tt.query, tt.earlier, content); got != tt.want {
 			t.Errorf("Rephrases(%q, %q) = %v, want %v", tt.query, tt.earlier, got, tt.want)
 		}
 	}
