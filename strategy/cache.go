@@ -21,7 +21,7 @@ type Earlier struct {
 
 // A Cache reaches the answers of earlier runs.
 type Cache interface {
-	// Given returns the answer of an earlier run and the IDs of the documents that the run read. It
+	// Answer returns the answer of an earlier run and the IDs of the documents that the run read. It
 	// returns a nil answer if that may not be reused: it was deleted, something it depends on has
 	// changed, or access was lost.
 	Answer(ctx context.Context, run string) (*assay.Answer, []string, error)
