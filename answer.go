@@ -117,7 +117,7 @@ type Answer struct {
 	// Held is the probability in [0, 1] that the passages found contain the answer, for the part of
 	// the question where it is highest. It is nil if it was not judged. Below the limit of that
 	// name no answer is given.
-	Held          *float64     `json:"held,omitempty"`
+	Answerability *float64     `json:"held,omitempty"`
 	Strategy      string       `json:"strategy"`         // the one that produced the answer: "static", "corrective"; "auto" if a budget ended the run first
 	Cached        *Cached      `json:"cached,omitempty"` // set if it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`

@@ -52,16 +52,16 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	talk, err := e.conversation(ctx, principal, req)
+	prior, err := e.conversation(ctx, principal, req)
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	began, err := e.begin(ctx, principal, req, talk)
+	began, err := e.begin(ctx, principal, req, prior)
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
-		if began.Earlier, err = e.earlier(ctx, began.Key, req.Question); err != nil {
+		if began.Earlier, err = e.earlierRuns(ctx, began.Key, req.Question); err != nil {
 			return assay.Answer{}, err
 		}
 	}
@@ -69,16 +69,16 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 }
 
 // begin returns what a new run stores about its request, except the cache's part.
-func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Request, talk talk) (stored, error) {
-	req.History = talk.turns
+func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Request, prior priorTurns) (storedRequest, error) {
+	req.History = prior.turns
 	models := e.config.Models.unless(req.Local)
-	began := stored{
+	began := storedRequest{
 		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
-		EarlierTurns: talk.earlier, Rests: talk.rests, Searcher: e.searcherName(req),
+		EarlierTurns: prior.earlier, Rests: prior.documents, Searcher: e.searcherName(req),
 	}
 	reader, err := e.reader()
 	if err != nil {
-		return stored{}, err
+		return storedRequest{}, err
 	}
 	if reader != nil {
 		began.Reader = reader.Model()
@@ -88,22 +88,22 @@ func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Reque
 	}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
-			return stored{}, err
+			return storedRequest{}, err
 		}
 	}
 	if began.NamedCollections, err = e.named(ctx, principal.Access(), req); err != nil {
-		return stored{}, err
+		return storedRequest{}, err
 	}
 	if req.Strategy == "" || req.Strategy == "auto" {
 		if began.Outline, err = models.outline(ctx, req.Question); err != nil {
-			return stored{}, err
+			return storedRequest{}, err
 		}
 	}
 	return began, nil
 }
 
 // start creates a run whose journal begins with records, and runs it to its answer.
-func (e *Engine) start(ctx context.Context, principal assay.Principal, began stored, records []assay.Record, emit func(Event)) (answer assay.Answer, err error) {
+func (e *Engine) start(ctx context.Context, principal assay.Principal, began storedRequest, records []assay.Record, emit func(Event)) (answer assay.Answer, err error) {
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -160,7 +160,7 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 		return assay.Answer{}, err
 	}
 	if principal.Access().Key() != r.Principal.Access().Key() {
-		return assay.Answer{}, fmt.Errorf("run %s: what %s may see has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
+		return assay.Answer{}, fmt.Errorf("run %s: the access of %s has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
 	}
 	req, err := requestOf(r)
 	if err != nil {
@@ -176,10 +176,10 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 }
 
 // requestOf decodes the stored request of a run.
-func requestOf(r assay.Run) (stored, error) {
-	var req stored
+func requestOf(r assay.Run) (storedRequest, error) {
+	var req storedRequest
 	if err := json.Unmarshal(r.Request, &req); err != nil {
-		return stored{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
+		return storedRequest{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
 	}
 	return req, nil
 }
@@ -230,7 +230,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 }
 
 // drive runs a request from the end of its journal to the answer and stores the answer.
-func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
+func (e *Engine) drive(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
 	if emit != nil {
 		emit(Event{Kind: RunStarted, Run: r.ID})
 	}
@@ -246,14 +246,14 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store
 	if err := lease.Finish(ctx, assay.RunDone, &answer, ""); err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
 	}
-	_ = e.offer(ctx, r, req, answer) // the answer is already stored; a failure only keeps it out of the cache
+	_ = e.offerToCache(ctx, r, req, answer) // the answer is already stored; a failure only keeps it out of the cache
 	return answer, nil
 }
 
 // execute runs the strategy of a request. halted reports that the run did not end on its own and
 // can be resumed.
-func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
-	defer e.catching.answering()()
+func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
+	defer e.embedder.answering()()
 	builtin, err := e.search(ctx)
 	if err == nil {
 		err = e.catchUp(ctx)
@@ -266,19 +266,19 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease sto
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
-	clock := watching{}
+	observer := runObserver{}
 	if emit != nil {
-		clock.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }
+		observer.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }
 	}
 	session, err := run.New(run.Config{
-		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Now: e.config.Now, Observe: clock.see,
+		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Now: e.config.Now, Observe: observer.stepEvent,
 	})
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
 	tools := runTools{retriever: retriever, services: builtin.services()}
 	answer, err = e.answer(ctx, r, req, session, tools, drafts(r.ID, emit))
-	clock.complete(&answer, req)
+	observer.complete(&answer, req)
 	if stopped := session.Finish(); stopped != nil {
 		return assay.Answer{}, !errors.Is(stopped, assay.ErrDiverged), stopped
 	}
@@ -296,7 +296,7 @@ func (t runTools) replays() bool { return t.retriever == nil }
 
 // answer calls the strategy and completes its answer with the run's ID and usage. written
 // receives the text that a model writes (see strategy.Env); it may be nil.
-func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, tools runTools, written func(string, llm.Delta)) (assay.Answer, error) {
+func (e *Engine) answer(ctx context.Context, r assay.Run, req storedRequest, session *run.Run, tools runTools, written func(string, llm.Delta)) (assay.Answer, error) {
 	models := e.config.Models.unless(req.Local)
 	web, off := e.webOf(req)
 	scope := session.Scope()
@@ -307,7 +307,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 			return assay.Answer{}, err
 		}
 		if how.reader == nil && req.Reader != "" { // the reader that the run began with is no longer configured
-			how.reader = absentReader(req.Reader)
+			how.reader = unavailableReader(req.Reader)
 		}
 	}
 	roles, err := e.roles(models, how, req.Local)

@@ -28,12 +28,12 @@ const maxEarlier = 500
 // maxSame is how many earlier runs with the same question a run considers.
 const maxSame = 8
 
-// A dependence holds everything besides the question that an answer depends on. The cache key is
+// cacheInputs holds everything besides the question that an answer depends on. The cache key is
 // its hash, so a cached answer is reused only if all of it is equal.
-type dependence struct {
+type cacheInputs struct {
 	Program  string            `json:"program"`
 	Access   string            `json:"access"`
-	Request  stored            `json:"request"` // without the question
+	Request  storedRequest     `json:"request"` // without the question
 	Sequence int64             `json:"sequence"`
 	Encoder  string            `json:"encoder"` // model whose vectors are searched; empty: none
 	Prompts  map[string]string `json:"prompts"` // by role
@@ -79,7 +79,7 @@ var program = sync.OnceValue(func() string {
 // empty if the answer must not be cached: the answer depends on a conversation, on sources other
 // than the documents or on the caller's own code, or the cache is disabled. If the content cannot be read it is empty
 // too; the run's own first step reports that error.
-func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req stored) string {
+func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req storedRequest) string {
 	if e.config.NoCache || e.config.extended(req.Strategy) || principal.User == "" || program() == "" {
 		return ""
 	}
@@ -90,7 +90,7 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	if err != nil {
 		return ""
 	}
-	chosen, err := e.chooser.choose(ctx)
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil || chosen.problem != nil {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	if !models.verifierNamed() {
 		return ""
 	}
-	d := dependence{
+	d := cacheInputs{
 		Program: program(), Access: principal.Access().Key(), Request: req, Sequence: sequence, Encoder: chosen.serving,
 		Prompts: map[string]string{},
 	}
@@ -138,10 +138,10 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 }
 
 // beyondDocuments reports whether an answer may use sources other than the documents.
-func (s stored) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
+func (s storedRequest) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
 
-// earlier returns the runs under the key with the same question, newest first.
-func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.Earlier, error) {
+// earlierRuns returns the runs under the key with the same question, newest first.
+func (e *Engine) earlierRuns(ctx context.Context, key, question string) ([]strategy.Earlier, error) {
 	offers, err := e.runs.Offers(ctx, key, maxEarlier)
 	if err != nil {
 		return nil, err
@@ -155,22 +155,22 @@ func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.
 	return same, nil
 }
 
-// offer adds the answer of a run to the cache if it may be reused: documents support every claim,
-// each job was done by its configured model, no vector was missing, and the cache key is the same
-// as when the run began.
-func (e *Engine) offer(ctx context.Context, r assay.Run, req stored, a assay.Answer) error {
-	chosen, err := e.chooser.choose(ctx)
+// offerToCache adds the answer of a run to the cache if it may be reused: documents support every
+// claim, each job was done by its configured model, no vector was missing, and the cache key is the
+// same as when the run began.
+func (e *Engine) offerToCache(ctx context.Context, r assay.Run, req storedRequest, a assay.Answer) error {
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil || a.Index.Model != chosen.serving {
 		return err
 	}
-	if req.Key == "" || !lasting(a) || otherwise(a, req.Models) || e.cacheKey(ctx, r.Principal, req) != req.Key {
+	if req.Key == "" || !cacheable(a) || usedFallback(a, req.Models) || e.cacheKey(ctx, r.Principal, req) != req.Key {
 		return nil
 	}
 	return e.runs.Offer(ctx, r.ID, req.Key)
 }
 
-// lasting reports whether an answer cannot improve while the documents stay the same.
-func lasting(a assay.Answer) bool {
+// cacheable reports whether an answer cannot improve while the documents stay the same.
+func cacheable(a assay.Answer) bool {
 	unsupported := func(c assay.Claim) bool { return c.Verdict != assay.Supported }
 	foreign := func(c assay.Citation) bool { return c.Origin != assay.FromDocuments }
 	elsewhere := func(s assay.Searched) bool { return s.Origin != assay.FromDocuments }
@@ -179,9 +179,9 @@ func lasting(a assay.Answer) bool {
 		!slices.ContainsFunc(a.Searched, elsewhere) && (a.Index.Model == "" || a.Index.Coverage == 1)
 }
 
-// otherwise reports whether a job was not done by the model that had it when the run began: a
+// usedFallback reports whether a job was not done by the model that had it when the run began: a
 // model or reranker failed and a fallback did the job, or the run was resumed with another model.
-func otherwise(a assay.Answer, models map[string]string) bool {
+func usedFallback(a assay.Answer, models map[string]string) bool {
 	if slices.ContainsFunc(a.Notes, func(n assay.Note) bool { return n.Kind == assay.NoteReranker }) {
 		return true
 	}
@@ -201,7 +201,7 @@ type cacheStep struct {
 
 func (r cacheStep) String() string {
 	if r.Answer == nil {
-		return "no earlier answer can be given again"
+		return "no earlier answer can be reused"
 	}
 	return fmt.Sprintf("the answer of run %s to %q", r.Answer.Cached.Run, r.Answer.Cached.Question)
 }
@@ -210,12 +210,12 @@ func (r cacheStep) String() string {
 type answerCache struct {
 	e         *Engine
 	principal assay.Principal
-	req       stored
+	req       storedRequest
 }
 
-// Given implements strategy.Cache. It checks the earlier run's journal and the access to every
+// Answer implements strategy.Cache. It checks the earlier run's journal and the access to every
 // document that run read.
-func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []string, error) {
+func (r answerCache) Answer(ctx context.Context, id string) (*assay.Answer, []string, error) {
 	earlier, records, err := r.e.journal(ctx, r.principal, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound), errors.Is(err, assay.ErrDamaged):
@@ -223,7 +223,7 @@ func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []str
 	case err != nil:
 		return nil, nil, err
 	}
-	if earlier.Answer == nil || !lasting(*earlier.Answer) {
+	if earlier.Answer == nil || !cacheable(*earlier.Answer) {
 		return nil, nil, nil
 	}
 	read, err := documentsOf(earlier, records)

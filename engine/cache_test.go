@@ -259,7 +259,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		Status: assay.Answered, Stop: assay.StopSufficient, Claims: []assay.Claim{{Verdict: assay.Supported}},
 		Citations: []assay.Citation{{Document: "d"}}, Searched: []assay.Searched{{}}, Index: assay.IndexVersion{Model: "m", Coverage: 1},
 	}
-	if !lasting(good) || otherwise(good, nil) {
+	if !cacheable(good) || usedFallback(good, nil) {
 		t.Fatal("a good answer is not kept")
 	}
 	for name, change := range map[string]func(*assay.Answer){
@@ -276,7 +276,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		"given again":   func(a *assay.Answer) { a.Cached = &assay.Cached{Run: "r"} },
 	} {
 		a := good
-		if change(&a); lasting(a) {
+		if change(&a); cacheable(a) {
 			t.Errorf("an answer is kept that is %s", name)
 		}
 	}
@@ -284,10 +284,10 @@ func TestWhatIsNotKept(t *testing.T) {
 	fell.Roles = []assay.RoleUse{{Role: "generator", Model: assay.LocalModel}}
 	resumed := good
 	resumed.Roles = []assay.RoleUse{{Role: "grader", Model: "far/new"}}
-	if otherwise(resumed, map[string]string{"grader": "far/new"}) || !otherwise(resumed, map[string]string{"grader": "far/old"}) || !otherwise(resumed, nil) {
+	if usedFallback(resumed, map[string]string{"grader": "far/new"}) || !usedFallback(resumed, map[string]string{"grader": "far/old"}) || !usedFallback(resumed, nil) {
 		t.Error("who did what in a run that went on is not told")
 	}
-	if otherwise(fell, nil) || !otherwise(fell, map[string]string{"generator": "far/large"}) {
+	if usedFallback(fell, nil) || !usedFallback(fell, map[string]string{"generator": "far/large"}) {
 		t.Error("who stood in is not told")
 	}
 }
@@ -314,12 +314,12 @@ func TestManyAskTheSame(t *testing.T) {
 // except the question and the other exempt fields.
 func TestKeyHasEverything(t *testing.T) {
 	e := open(t)
-	key := func(req stored) string { return e.cacheKey(t.Context(), assay.Local(), req) }
-	base := stored{Request: Request{Question: "a", Strategy: "auto"}}
-	for name, change := range map[string]func(*stored){
-		"question": func(s *stored) { s.Question = "b" },
-		"earlier":  func(s *stored) { s.Earlier = []strategy.Earlier{{Run: "r"}} },
-		"no cache": func(s *stored) { s.NoCache = true },
+	key := func(req storedRequest) string { return e.cacheKey(t.Context(), assay.Local(), req) }
+	base := storedRequest{Request: Request{Question: "a", Strategy: "auto"}}
+	for name, change := range map[string]func(*storedRequest){
+		"question": func(s *storedRequest) { s.Question = "b" },
+		"earlier":  func(s *storedRequest) { s.Earlier = []strategy.Earlier{{Run: "r"}} },
+		"no cache": func(s *storedRequest) { s.NoCache = true },
 	} {
 		if other := base; true {
 			if change(&other); key(other) != key(base) {
@@ -330,7 +330,7 @@ func TestKeyHasEverything(t *testing.T) {
 	besides := []string{ // fields that the answer does not depend on, or that disable caching
 		"Question", "ID", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[stored]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[storedRequest]()) {
 		if f.Anonymous || slices.Contains(besides, f.Name) {
 			continue
 		}
@@ -356,8 +356,8 @@ func TestKeyHasEverything(t *testing.T) {
 		"local":    func(m *Models) { delete(m.Roles, role.VerifierRole); m.LocalVerifier = true },
 	} {
 		e.config.Models = served(handbook.models())
-		before := key(stored{Request: base.Request, Models: e.config.Models.named()})
-		if change(&e.config.Models); key(stored{Request: base.Request, Models: e.config.Models.named()}) == before {
+		before := key(storedRequest{Request: base.Request, Models: e.config.Models.named()})
+		if change(&e.config.Models); key(storedRequest{Request: base.Request, Models: e.config.Models.named()}) == before {
 			t.Errorf("the %s of the models is not in the key", name)
 		}
 	}
@@ -386,10 +386,10 @@ func TestKeyHasEverything(t *testing.T) {
 	if named.NamedCollections, named.Local = nil, true; key(named) != key(base) {
 		t.Error("without models there is a difference to --local")
 	}
-	if managed := (stored{Request: Request{Strategy: "managed"}}); key(managed) != "" {
+	if managed := (storedRequest{Request: Request{Strategy: "managed"}}); key(managed) != "" {
 		t.Error("what a service answers is kept")
 	}
-	if web := (stored{Request: Request{Strategy: "auto", Web: true}}); key(web) != "" {
+	if web := (storedRequest{Request: Request{Strategy: "auto", Web: true}}); key(web) != "" {
 		t.Error("what may come from the web is kept")
 	}
 	if nobody := e.cacheKey(t.Context(), assay.Principal{}, base); nobody != "" {

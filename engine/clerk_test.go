@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -118,7 +118,7 @@ func promptIn(req llm.Request) seen {
 
 // shareOf returns the share of a question's content words that occur in text.
 func shareOf(text, question string) float64 {
-	wanted, held := surface.Content(question), surface.Content(text)
+	wanted, held := lexical.Content(question), lexical.Content(text)
 	n := 0
 	for _, w := range wanted {
 		if slices.Contains(held, w) {
@@ -239,7 +239,7 @@ var forms = map[string]func(p seen) map[string]any{
 	"self_critique": func(p seen) map[string]any { // sufficient when the results were summed up too
 		k := map[string]any{"missing": []string{}, "next_searches": []string{}, "covered": []int{}, "revised": []string{}, "sufficient": true}
 		if !strings.Contains(p.all, tool.Summarise) || p.best(1)[0].has < 0.75 {
-			k["sufficient"], k["missing"], k["next_searches"] = false, []string{"the rest"}, []string{strings.Join(surface.Content(p.question), " ") + " details"}
+			k["sufficient"], k["missing"], k["next_searches"] = false, []string{"the rest"}, []string{strings.Join(lexical.Content(p.question), " ") + " details"}
 		}
 		return k
 	},
@@ -260,7 +260,7 @@ var forms = map[string]func(p seen) map[string]any{
 		}
 		g := map[string]any{"reason": "by rule", "relevant_chunks": relevant, "missing": []string{}, "verdict": "sufficient", "reformulated_query": ""}
 		if most < 0.75 {
-			g["verdict"], g["missing"], g["reformulated_query"] = "partly", []string{"the rest"}, strings.Join(surface.Content(p.question), " ")+" details"
+			g["verdict"], g["missing"], g["reformulated_query"] = "partly", []string{"the rest"}, strings.Join(lexical.Content(p.question), " ")+" details"
 		}
 		if len(relevant) == 0 {
 			g["verdict"] = "insufficient"
@@ -323,14 +323,14 @@ var forms = map[string]func(p seen) map[string]any{
 		return map[string]any{"justification": "by rule", "coverage": 1, "status": "COMPLETED"}
 	},
 	"next_query": func(p seen) map[string]any {
-		query := strings.Join(surface.Content(p.question), " ") + fmt.Sprintf(" more %d", len(p.others["searched"]))
+		query := strings.Join(lexical.Content(p.question), " ") + fmt.Sprintf(" more %d", len(p.others["searched"]))
 		if len(p.others["searched"]) > 2 {
 			query = "" // no better query is known
 		}
 		return map[string]any{"reason": "by rule", "gap": "", "query": query}
 	},
 	"rewriting": func(p seen) map[string]any {
-		switch words := surface.Content(p.question); {
+		switch words := lexical.Content(p.question); {
 		case strings.Contains(p.all, `Technique: "resolve"`):
 			return map[string]any{"queries": []string{}}
 		case strings.Contains(p.all, `Technique: "expand"`):

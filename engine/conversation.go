@@ -18,21 +18,21 @@ const (
 	MaxTurns        = 10
 	MaxHistoryBytes = 32 << 10
 
-	maxGivenTurns = 1000    // of Request.History
-	maxGivenBytes = 1 << 20 // of Request.History
-	maxTurnBytes  = 4 << 10 // bytes kept of a turn's answer
-	maxRested     = 10_000  // documents that a conversation may depend on
+	maxGivenTurns     = 1000    // of Request.History
+	maxGivenBytes     = 1 << 20 // of Request.History
+	maxTurnBytes      = 4 << 10 // bytes kept of a turn's answer
+	maxPriorDocuments = 10_000  // documents that a conversation may depend on
 )
 
-// A talk is the conversation that precedes a question.
-type talk struct {
-	turns   []assay.Turn // the newest turns, in chronological order
-	earlier int          // number of turns before those
-	rests   []string     // IDs of the documents that its answers were made from
+// priorTurns is the conversation that precedes a question.
+type priorTurns struct {
+	turns     []assay.Turn // the newest turns, in chronological order
+	earlier   int          // number of turns before those
+	documents []string     // IDs of the documents that its answers were made from
 }
 
 // window keeps the newest turns, within MaxTurns and MaxHistoryBytes.
-func (t talk) window() talk {
+func (t priorTurns) window() priorTurns {
 	size, from := 0, len(t.turns)
 	for from > 0 && len(t.turns)-from < MaxTurns {
 		turn := &t.turns[from-1]
@@ -61,32 +61,32 @@ func beginning(text string, n int) string {
 // run that it follows, read with the principal's access. It returns assay.ErrNotFound if that run
 // does not exist, belongs to another principal, or read a document that the principal may no
 // longer see. It returns assay.ErrInvalid if the run has no answer.
-func (e *Engine) conversation(ctx context.Context, principal assay.Principal, req Request) (talk, error) {
+func (e *Engine) conversation(ctx context.Context, principal assay.Principal, req Request) (priorTurns, error) {
 	if req.Follows == "" {
-		return talk{turns: slices.Clone(req.History)}.window(), nil
+		return priorTurns{turns: slices.Clone(req.History)}.window(), nil
 	}
 	r, records, err := e.journal(ctx, principal, req.Follows)
 	if err != nil {
-		return talk{}, fmt.Errorf("the run to follow: %w", err)
+		return priorTurns{}, fmt.Errorf("the run to follow: %w", err)
 	}
 	if r.Answer == nil {
-		return talk{}, fmt.Errorf("the run to follow: run %s has no answer (%s): %w", r.ID, r.State, assay.ErrInvalid)
+		return priorTurns{}, fmt.Errorf("the run to follow: run %s has no answer (%s): %w", r.ID, r.State, assay.ErrInvalid)
 	}
 	before, err := requestOf(r)
 	if err != nil {
-		return talk{}, fmt.Errorf("the run to follow: %w", err)
+		return priorTurns{}, fmt.Errorf("the run to follow: %w", err)
 	}
 	read, err := documentsOf(r, records)
 	if err != nil {
-		return talk{}, fmt.Errorf("the run to follow: run %s: %w", r.ID, err)
+		return priorTurns{}, fmt.Errorf("the run to follow: run %s: %w", r.ID, err)
 	}
-	t := talk{
-		turns:   append(slices.Clone(before.History), turnOf(r)),
-		earlier: before.EarlierTurns,
-		rests:   slices.Sorted(maps.Keys(read)),
+	t := priorTurns{
+		turns:     append(slices.Clone(before.History), turnOf(r)),
+		earlier:   before.EarlierTurns,
+		documents: slices.Sorted(maps.Keys(read)),
 	}
-	if len(t.rests) > maxRested {
-		return talk{}, fmt.Errorf("the conversation rests on more than %d documents; begin a new one: %w", maxRested, assay.ErrInvalid)
+	if len(t.documents) > maxPriorDocuments {
+		return priorTurns{}, fmt.Errorf("the conversation depends on more than %d documents; begin a new one: %w", maxPriorDocuments, assay.ErrInvalid)
 	}
 	return t.window(), nil
 }
@@ -104,7 +104,7 @@ func turnOf(r assay.Run) assay.Turn {
 // checkHistory rejects a malformed or oversized conversation.
 func (r Request) checkHistory() error {
 	if r.Follows != "" && len(r.History) > 0 {
-		return fmt.Errorf("the request follows a run and brings a conversation along; give one of them: %w", assay.ErrInvalid)
+		return fmt.Errorf("the request has both a run to follow and a history; give one of them: %w", assay.ErrInvalid)
 	}
 	size := 0
 	for i, t := range r.History {
@@ -146,7 +146,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		if rec.Kind == assay.StepCache {
 			given := read(rec).cached
 			if given == nil {
-				return nil, fmt.Errorf("what its step %s brought cannot be read: %w", rec.Path, assay.ErrDamaged)
+				return nil, fmt.Errorf("the output of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
 			}
 			for _, id := range given.Documents {
 				documents[id] = true
@@ -155,7 +155,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		if isPage(rec) {
 			p := pageOf(rec)
 			if p == nil || p.Document == "" {
-				return nil, fmt.Errorf("what its step %s read cannot be told: %w", rec.Path, assay.ErrDamaged)
+				return nil, fmt.Errorf("the document that step %s read is not recorded: %w", rec.Path, assay.ErrDamaged)
 			}
 			documents[p.Document] = true
 		}
@@ -164,7 +164,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		}
 		results := read(rec).results
 		if results == nil { // the documents are unknown, so access must be denied
-			return nil, fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
+			return nil, fmt.Errorf("the results of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
 		}
 		for _, h := range results.Hits {
 			if h.Origin == assay.FromDocuments {

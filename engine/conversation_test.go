@@ -159,7 +159,7 @@ func TestLongConversation(t *testing.T) {
 func TestWindow(t *testing.T) {
 	long := strings.Repeat("é", maxTurnBytes)
 	turns := slices.Repeat([]assay.Turn{{Question: "Q?", Answer: long}}, 9)
-	got := talk{turns: turns, earlier: 2}.window()
+	got := priorTurns{turns: turns, earlier: 2}.window()
 	size := 0
 	for _, turn := range got.turns {
 		size += len(turn.Question) + len(turn.Answer)
@@ -222,7 +222,7 @@ func TestAccessRevokedBetweenTurns(t *testing.T) {
 	ingestPaths(t, e, docs)
 	for _, id := range []string{first.Run, second.Run} {
 		_, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Who approves it?", Follows: id})
-		if !errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "may not see any more") || strings.Contains(err.Error(), "travel.md") {
+		if !errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "may no longer see") || strings.Contains(err.Error(), "travel.md") {
 			t.Errorf("following %s: %v", id, err)
 		}
 		if _, _, err := e.Run(t.Context(), assay.Local(), id); !errors.Is(err, assay.ErrNotFound) {

@@ -151,7 +151,7 @@ func (x *examination) writer() {
 		x.fine("writer", "%v", err)
 	case !x.failed("writer", err):
 		x.failed("writer", w.Close())
-		x.fine("writer", "nobody is ingesting")
+		x.fine("writer", "no other process holds the writer lock")
 	}
 }
 
@@ -222,7 +222,7 @@ func (x *examination) documents() {
 func (x *examination) index() {
 	dir := x.tenant.IndexDir()
 	if dir == "" {
-		x.fine("index", "made anew by each engine")
+		x.fine("index", "rebuilt by each engine")
 		return
 	}
 	content := x.tenant.Content()
@@ -252,10 +252,10 @@ func (x *examination) vectors() {
 		return
 	}
 	const name = "vectors"
-	shelf := newShelf(x.config.Encoders, time.Now)
-	c := &chooser{tenant: x.tenant, content: x.tenant.Content(), shelf: shelf, now: time.Now}
+	encoders := newEncoderCache(x.config.Encoders, time.Now)
+	c := &encoderSelector{tenant: x.tenant, content: x.tenant.Content(), encoders: encoders, now: time.Now}
 	s, err := c.status(x.ctx)
-	if x.failed(name, errors.Join(err, shelf.close())) {
+	if x.failed(name, errors.Join(err, encoders.close())) {
 		return
 	}
 	var counts []string

@@ -11,14 +11,14 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Search returns passages, best first, without creating a run. It returns assay.ErrInvalid if a
 // text is empty or not valid UTF-8, if Limit is less than 1, or if a collection or filter key
 // occurs in no document that principal may see.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
-	defer e.catching.answering()()
+	defer e.embedder.answering()()
 	builtin, err := e.searcherFor(ctx, principal, q)
 	if err != nil {
 		return assay.Results{}, err
@@ -33,7 +33,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 // Explain runs Search and also returns how the results were found. With Config.Retriever it returns
 // assay.ErrInvalid.
 func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (Explanation, error) {
-	defer e.catching.answering()()
+	defer e.embedder.answering()()
 	if e.config.Retriever != nil {
 		return Explanation{}, fmt.Errorf("only the results of the built-in retriever can be explained: %w", assay.ErrInvalid)
 	}
@@ -61,7 +61,7 @@ func (e *Engine) searcherFor(ctx context.Context, principal assay.Principal, q a
 	if err != nil {
 		return nil, err
 	}
-	return s.within(&allowance{left: fillAlone}), nil // one allowance for all rounds of the search
+	return s.within(&fillBudget{left: fillAlone}), nil // one budget for all rounds of the search
 }
 
 // Documents yields the documents that principal may see, ordered by collection and URI, without
@@ -127,7 +127,7 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 		}
 	}
 	text := strings.Join(texts, "\n")
-	if !severalNamed.MatchString(text) && len(surface.Places(text)) == 0 { // avoids listing the collections
+	if !severalNamed.MatchString(text) && len(lexical.Places(text)) == 0 { // avoids listing the collections
 		return nil, nil
 	}
 	all, err := e.content.Collections(ctx)
@@ -142,7 +142,7 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 		if len(named) == maxNamed {
 			break
 		}
-		if !surface.Mentions(text, c.Name) && !surface.Beside(text, c.Name, names) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
+		if !lexical.Mentions(text, c.Name) && !lexical.Beside(text, c.Name, names) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
 			continue
 		}
 		err := e.checkCollections(ctx, access, []string{c.Name})

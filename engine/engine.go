@@ -111,16 +111,16 @@ type Engine struct {
 	pages    assay.PageFetcher
 	reader   func() (llm.Reader, error) // opened once
 
-	chooser   *chooser
-	filler    *filler
-	catching  *catching
-	catalogue catalogue
+	encoderSelector *encoderSelector
+	filler          *vectorFiller
+	embedder        *backgroundEmbedder
+	keyCache        keyCache
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
 	mu        sync.Mutex
 	retriever *searcher
-	chosen    *choice
+	chosen    *encoderSelection
 	index     *index.Searcher
 }
 
@@ -149,7 +149,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	}
 	e.content, e.runs = e.tenant.Content(), e.tenant.Runs()
 	e.wrap = config.wrapper(e.content)
-	e.chooser = &chooser{tenant: e.tenant, content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
+	e.encoderSelector = &encoderSelector{tenant: e.tenant, content: e.content, encoders: newEncoderCache(config.Encoders, config.Now), now: config.Now}
 	e.reader = sync.OnceValues(func() (llm.Reader, error) {
 		r, err := openReader(config)
 		if r == nil || err != nil {
@@ -157,9 +157,9 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		}
 		return llm.CacheReadings(r, keptReadings), nil
 	})
-	e.filler, e.catching = newFiller(e), newCatching(e)
+	e.filler, e.embedder = newVectorFiller(e), newBackgroundEmbedder(e)
 	if config.Encoders != nil && !config.NoBackground && !e.tenant.ReadOnly() {
-		e.catching.start()
+		e.embedder.start()
 	}
 	return e, nil
 }
@@ -225,13 +225,13 @@ func openReader(config Config) (llm.Reader, error) {
 	return r, nil
 }
 
-// A lateReader opens its reader at the first call, because an ingest needs none.
-type lateReader struct {
+// lazyReader opens its reader at the first call, because an ingest needs none.
+type lazyReader struct {
 	open func() (llm.Reader, error)
 }
 
 // Model implements llm.Reader. It returns "" if the reader cannot be opened.
-func (l lateReader) Model() string {
+func (l lazyReader) Model() string {
 	r, err := l.open()
 	if err != nil {
 		return ""
@@ -240,7 +240,7 @@ func (l lateReader) Model() string {
 }
 
 // Read implements llm.Reader.
-func (l lateReader) Read(ctx context.Context, question string, passages []llm.Excerpt) ([]llm.Reading, error) {
+func (l lazyReader) Read(ctx context.Context, question string, passages []llm.Excerpt) ([]llm.Reading, error) {
 	r, err := l.open()
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (l lateReader) Read(ctx context.Context, question string, passages []llm.Ex
 }
 
 // Entail implements llm.Reader.
-func (l lateReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
+func (l lazyReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
 	r, err := l.open()
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (l lateReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.En
 
 // Close releases the data. No method of the engine may be running.
 func (e *Engine) Close() error {
-	e.catching.stop()
+	e.embedder.stop()
 	e.filler.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -267,7 +267,7 @@ func (e *Engine) Close() error {
 	if e.index != nil {
 		err = e.index.Close()
 	}
-	return errors.Join(err, e.indexDir.close(), e.chooser.shelf.close(), e.tenant.Close(), e.closeStore())
+	return errors.Join(err, e.indexDir.close(), e.encoderSelector.encoders.close(), e.tenant.Close(), e.closeStore())
 }
 
 // closeStore closes the store if the engine opened it.
@@ -306,7 +306,7 @@ func (d indexDir) close() error {
 // search opens the index if necessary and returns a searcher that uses the vectors of the serving
 // model.
 func (e *Engine) search(ctx context.Context) (*searcher, error) {
-	chosen, err := e.chooser.choose(ctx)
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -343,22 +343,22 @@ func (e *Engine) rebuild(ctx context.Context) error {
 }
 
 // pipeline returns a searcher that uses the vectors of the chosen model.
-func (e *Engine) pipeline(chosen *choice) *searcher {
+func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
 		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
 	}
 	if e.config.Reader != nil {
-		c.Reader = lateReader{e.reader}
+		c.Reader = lazyReader{e.reader}
 	}
 	if encoder := chosen.embedder; encoder != nil {
 		s.encoder = encoder.Model()
 		if isService(encoder) {
-			encoder, s.remote = &hasty{encoder, embedLimit}, true
+			encoder, s.remote = &timeoutEmbedder{encoder, embedLimit}, true
 		}
 		c.Embedder = encoder
-		s.filler = func(a *allowance) retrieve.Filler { return e.filler.by(chosen.embedder, a) }
+		s.filler = func(a *fillBudget) retrieve.Filler { return e.filler.withBudget(chosen.embedder, a) }
 		c.Fill = s.filler(nil)
 	}
 	s.retriever = retrieve.New(c)

@@ -470,7 +470,7 @@ func TestAccessIsCheckedAgain(t *testing.T) {
 				switch {
 				case test.seen && err != nil:
 					t.Errorf("%s: %v", name, err)
-				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may not see any more")):
+				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may no longer see")):
 					t.Errorf("%s: %v, want ErrNotFound that says why", name, err)
 				case !test.seen && strings.Contains(err.Error(), "travel"):
 					t.Errorf("%s: %v tells of the document", name, err)

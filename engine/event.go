@@ -196,7 +196,7 @@ func intention(p payload, rec assay.Record) string {
 	case assay.StepVerify:
 		return "verifying each claim"
 	case assay.StepRole:
-		return "asking for " + jobs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
+		return "asking for " + taskOutputs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
 	case assay.StepReader:
 		return "reading: " + path.Base(rec.Path)
 	case assay.StepTool:
@@ -213,7 +213,7 @@ func intention(p payload, rec assay.Record) string {
 		if path.Base(rec.Path) == managedStep {
 			return "asking " + rec.Model
 		}
-		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).template()])
+		return fmt.Sprintf("asking %s for %s", rec.Model, taskOutputs[callOf(rec.Input).template()])
 	}
 	return string(rec.Kind)
 }
@@ -304,7 +304,7 @@ func checkSummary(rec assay.Record) string {
 
 func planSummary(p role.Plan) string {
 	if p.Failure != "" {
-		return "one question, as it stands: the planner failed: " + p.Failure
+		return "one question, unchanged: the planner failed: " + p.Failure
 	}
 	if len(p.SubQuestions) == 1 {
 		return "one question"

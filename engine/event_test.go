@@ -39,18 +39,18 @@ func TestCheckSummary(t *testing.T) {
 // brought and why it was taken.
 func TestRungSummary(t *testing.T) {
 	filter := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.StringValue("2024")}
-	few := strategy.Footing{Hits: 3, AboveFloor: 1, Grade: assay.Partly}
+	few := strategy.RungOutput{Hits: 3, AboveFloor: 1, Grade: assay.Partly}
 	for _, tt := range []struct {
 		in   any
 		out  any
 		want string
 	}{
-		{strategy.Climb{Rung: strategy.RungQuestion, Query: "When?"}, few, `question: "When?": 3 hits, 1 above the floor so far, partly`},
-		{strategy.Climb{Rung: strategy.RungWiden, Query: "When?", Filter: filter, Why: "no date"}, few,
+		{strategy.RungInput{Rung: strategy.RungQuestion, Query: "When?"}, few, `question: "When?": 3 hits, 1 above the floor so far, partly`},
+		{strategy.RungInput{Rung: strategy.RungWiden, Query: "When?", Filter: filter, Why: "no date"}, few,
 			`widen_filter: "When?" where ` + filter.String() + `: 3 hits, 1 above the floor so far, partly; taken because no date`},
-		{strategy.Climb{Rung: strategy.RungCollection, Query: "When?", Collections: []string{"a", "b"}, Why: "no date"}, few,
+		{strategy.RungInput{Rung: strategy.RungCollection, Query: "When?", Collections: []string{"a", "b"}, Why: "no date"}, few,
 			`another_collection: "When?" in a, b: 3 hits, 1 above the floor so far, partly; taken because no date`},
-		{strategy.Climb{Rung: strategy.RungGiveUp, Why: "no date", Skipped: []strategy.SkippedRung{{Rung: strategy.RungWeb, Why: "it is off"}}}, strategy.Footing{Grade: assay.Partly},
+		{strategy.RungInput{Rung: strategy.RungGiveUp, Why: "no date", Skipped: []strategy.SkippedRung{{Rung: strategy.RungWeb, Why: "it is off"}}}, strategy.RungOutput{Grade: assay.Partly},
 			"give_up: no date; no web: it is off"},
 		{struct{}{}, []string{"a", "b"}, "2 collections: a, b"},
 	} {

@@ -87,8 +87,8 @@ func (e *Engine) fork(ctx context.Context, principal assay.Principal, id, step s
 		return assay.Answer{}, err
 	}
 	taken := takenOver(records, at)
-	talk := talk{turns: before.History, earlier: before.EarlierTurns, rests: before.Rests}
-	began, err := e.begin(ctx, principal, req, talk)
+	prior := priorTurns{turns: before.History, earlier: before.EarlierTurns, documents: before.Rests}
+	began, err := e.begin(ctx, principal, req, prior)
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -216,7 +216,7 @@ func withinAny(at string, groups map[string]bool) bool {
 
 // modelsOf returns the models that did each role in the records taken over from a parent, where they
 // were the parent's model for it.
-func modelsOf(parent stored, taken []assay.Record) map[string][]string {
+func modelsOf(parent storedRequest, taken []assay.Record) map[string][]string {
 	models := map[string][]string{}
 	for _, r := range taken {
 		name := roleOf(r.Kind, r.Path)
@@ -282,7 +282,7 @@ func checkKept(parent, fork Request) error {
 
 // keepPreparation replaces what a new run prepares before its first step by what the parent had
 // prepared, as far as the steps taken over depend on it.
-func (s *stored) keepPreparation(parent stored, taken []assay.Record) {
+func (s *storedRequest) keepPreparation(parent storedRequest, taken []assay.Record) {
 	s.Outline, s.NamedCollections = parent.Outline, parent.NamedCollections
 	if parent.Keys != nil {
 		s.Keys = parent.Keys

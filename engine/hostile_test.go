@@ -417,7 +417,7 @@ func checkHonest(t *testing.T, a assay.Answer, h hostile, budget assay.Budget) {
 		}
 	case assay.Incomplete, assay.NotFound:
 	case assay.Conflicting:
-		if !strings.Contains(a.Justification, "by the generator's word") || len(a.Claims) < 2 {
+		if !strings.Contains(a.Justification, "according to the generator") || len(a.Claims) < 2 {
 			t.Errorf("status %s: %s", a.Status, a.Justification)
 		}
 	default:

@@ -90,7 +90,7 @@ func (e *Engine) embedFew(ctx context.Context) {
 
 // ingestText stores the documents without vectors.
 func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (IngestReport, error) {
-	defer e.catching.ingesting()()
+	defer e.embedder.ingesting()()
 	report := IngestReport{Skipped: []Skipped{}}
 	err := e.write(ctx, writerPatience, func(w store.Writer) (err error) {
 		report, err = e.ingest(ctx, w, req)

@@ -20,7 +20,7 @@ import (
 	"unicode"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/tool"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/llm"
@@ -680,7 +680,7 @@ func (w *archive) ask(t *testing.T, name string, i, at int, verifies bool) struc
 	}
 	for _, asked := range w.web.asked {
 		_, query, _ := strings.Cut(asked, " of ")
-		for _, word := range surface.Words(query) {
+		for _, word := range lexical.Words(query) {
 			if !strings.Contains(req.Question, word) {
 				t.Errorf("%s: the web is asked %q", label, asked)
 				break
@@ -840,7 +840,7 @@ func (w *archive) checkCited(t *testing.T, label string, req Request, a assay.An
 
 // heldShare returns the share of a claim's content words that occur in its quotes.
 func heldShare(quotes, claim string) float64 {
-	if len(surface.Content(claim)) == 0 {
+	if len(lexical.Content(claim)) == 0 {
 		return 1
 	}
 	return shareOf(quotes, claim)

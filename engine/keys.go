@@ -22,9 +22,9 @@ const (
 	keyBytes     = 64 // longest key name and longest listed value
 )
 
-// A catalogue caches the metadata keys of the documents that each access may see. Its entries are
+// keyCache caches the metadata keys of the documents that each access may see. Its entries are
 // valid until the documents change, and it holds at most maxScans of them.
-type catalogue struct {
+type keyCache struct {
 	mu       sync.Mutex
 	sequence int64
 	found    map[string]*keyScan // by access and collections
@@ -42,7 +42,7 @@ type keyScan struct {
 
 // scan returns the keyScan for an access. If mine is true, the caller must run the scan and call
 // end.
-func (c *catalogue) scan(sequence int64, of string) (s *keyScan, mine bool) {
+func (c *keyCache) scan(sequence int64, of string) (s *keyScan, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sequence != sequence || c.found == nil || len(c.found) >= maxScans && c.found[of] == nil {
@@ -57,7 +57,7 @@ func (c *catalogue) scan(sequence int64, of string) (s *keyScan, mine bool) {
 }
 
 // end releases the callers that wait for s. It removes a failed scan from the cache.
-func (c *catalogue) end(of string, s *keyScan) {
+func (c *keyCache) end(of string, s *keyScan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.err != nil && c.found[of] == s {
@@ -75,10 +75,10 @@ func (e *Engine) keys(ctx context.Context, access assay.Access, collections []st
 	}
 	of := access.Key() + "\x00" + strings.Join(collections, "\x00")
 	for {
-		s, mine := e.catalogue.scan(sequence, of)
+		s, mine := e.keyCache.scan(sequence, of)
 		if mine {
 			s.keys, s.err = e.lookForKeys(ctx, access, collections)
-			e.catalogue.end(of, s)
+			e.keyCache.end(of, s)
 			return s.keys, s.err
 		}
 		select {

@@ -76,7 +76,7 @@ func TestKeysAreLookedForOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := access.Key() + "\x00"
-	other, mine := e.catalogue.scan(sequence, of)
+	other, mine := e.keyCache.scan(sequence, of)
 	if !mine {
 		t.Fatal("somebody looks already")
 	}
@@ -94,14 +94,14 @@ func TestKeysAreLookedForOnce(t *testing.T) {
 		got <- keys
 	}()
 	other.err = context.Canceled
-	e.catalogue.end(of, other)
+	e.keyCache.end(of, other)
 	if keys := <-got; len(keys) == 0 {
 		t.Error("nobody looked again")
 	}
 	for i := range 3 * maxScans {
-		e.catalogue.scan(sequence, strings.Repeat("x", i))
+		e.keyCache.scan(sequence, strings.Repeat("x", i))
 	}
-	if n := len(e.catalogue.found); n > maxScans {
+	if n := len(e.keyCache.found); n > maxScans {
 		t.Errorf("%d askers are remembered", n)
 	}
 }

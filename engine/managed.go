@@ -34,25 +34,25 @@ func (e *Engine) checkManaged(req Request) error {
 }
 
 // managedOf returns the managed service that a run began with; nil: none.
-func (e *Engine) managedOf(req stored) strategy.Managed {
+func (e *Engine) managedOf(req storedRequest) strategy.Managed {
 	if req.Managed == "" {
 		return nil
 	}
-	return begun{name: req.Managed, service: e.config.Managed}
+	return recordedManaged{name: req.Managed, service: e.config.Managed}
 }
 
-// A begun is the managed service that was configured when a run began. It fails if another
+// recordedManaged is the managed service that was configured when a run began. It fails if another
 // service, or none, is configured now. A replay does not call it.
-type begun struct {
+type recordedManaged struct {
 	name    string
 	service strategy.Managed // the current one; nil: none
 }
 
 // Name implements strategy.Managed.
-func (b begun) Name() string { return b.name }
+func (b recordedManaged) Name() string { return b.name }
 
 // Most implements strategy.Managed.
-func (b begun) Most(question string) assay.Usage {
+func (b recordedManaged) Most(question string) assay.Usage {
 	if b.service == nil {
 		return assay.Usage{Calls: 1}
 	}
@@ -60,9 +60,9 @@ func (b begun) Most(question string) assay.Usage {
 }
 
 // Ask implements strategy.Managed.
-func (b begun) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
+func (b recordedManaged) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
 	if b.service == nil || b.service.Name() != b.name {
-		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and is not any more: %w", b.name, assay.ErrUnavailable)
+		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and no longer is: %w", b.name, assay.ErrUnavailable)
 	}
 	return b.service.Ask(ctx, access, q)
 }

@@ -70,7 +70,7 @@ func (m Models) check() error {
 	case m.LocalVerifier && (named != nil || m.Verifier != nil):
 		return fmt.Errorf("two verifiers are given: the local one, and another: %w", assay.ErrInvalid)
 	case m.Small != nil && m.Roles[role.GeneratorRole] == nil:
-		return fmt.Errorf("%s is to write what is simple, and no model is the generator that writes the rest: %w", m.Small.Model(), assay.ErrInvalid)
+		return fmt.Errorf("%s is the small generator, and no model is the generator: %w", m.Small.Model(), assay.ErrInvalid)
 	}
 	return nil
 }
@@ -203,25 +203,25 @@ func (m Models) Equip(env strategy.Env) strategy.Env {
 	return env
 }
 
-// An absentReader is the reader of a resumed run whose reader is no longer configured. Its
+// unavailableReader is the reader of a resumed run whose reader is no longer configured. Its
 // methods fail.
-type absentReader string
+type unavailableReader string
 
 // Model implements llm.Reader.
-func (r absentReader) Model() string { return string(r) }
+func (r unavailableReader) Model() string { return string(r) }
 
 // Read implements llm.Reader.
-func (r absentReader) Read(context.Context, string, []llm.Excerpt) ([]llm.Reading, error) {
+func (r unavailableReader) Read(context.Context, string, []llm.Excerpt) ([]llm.Reading, error) {
 	return nil, r.failure()
 }
 
 // Entail implements llm.Reader.
-func (r absentReader) Entail(context.Context, []llm.ClaimPair) ([]llm.Entailment, error) {
+func (r unavailableReader) Entail(context.Context, []llm.ClaimPair) ([]llm.Entailment, error) {
 	return nil, r.failure()
 }
 
-func (r absentReader) failure() error {
-	return fmt.Errorf("the reader %s is not there: %w", string(r), assay.ErrUnavailable)
+func (r unavailableReader) failure() error {
+	return fmt.Errorf("the reader %s is not available: %w", string(r), assay.ErrUnavailable)
 }
 
 // outline returns the plan that the local planner derives from the grammar of the question. It
@@ -338,7 +338,7 @@ func (m Models) checkPriced(encoder llm.Embedder) error {
 
 // checkPriced checks the models and the serving encoder.
 func (e *Engine) checkPriced(ctx context.Context, m Models) error {
-	chosen, err := e.chooser.choose(ctx)
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil {
 		return err
 	}

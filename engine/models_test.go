@@ -216,9 +216,9 @@ func TestDraftFalls(t *testing.T) {
 	}{
 		{"it learns", func(n int) string { return statement([]string{lie, truth}[n-1], 1) }, 2, assay.Answered, truth + " [1]", ""},
 		{"it insists", func(int) string { return statement(lie, 1) }, 2, assay.Answered, truth + " [1]",
-			"verifier: 1 statement was refused; the source's own sentence stands in the place of each"},
+			"verifier: 1 statement was refused and replaced by the source's own sentence"},
 		{"it cites nothing that was given", func(int) string { return statement(truth, 99) }, 3, assay.Incomplete, truth,
-			"generator: fake/generator wrote nothing that can be used; the passages are quoted instead"},
+			"generator: fake/generator wrote nothing usable; the passages are quoted instead"},
 	}
 	for _, tt := range tests {
 		by := handbook.models()
@@ -279,7 +279,7 @@ func TestNoRoomForAnotherDraft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no room for another draft (call_budget)") }) {
+		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no budget left for another draft (call_budget)") }) {
 			t.Errorf("notes %q", a.Notes)
 		}
 		if lacks && (a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || len(a.Claims) > 0) || !lacks && (len(a.Claims) != 1 || !a.Claims[0].Quoted) {
@@ -689,8 +689,8 @@ func TestResumeWithOtherModels(t *testing.T) {
 		note    string
 	}{
 		{"the same", served(handbook.models()), 3, false, "", ""},
-		{"other models", served(other), 3, false, "", "generator: fake/generator when the run began, new/generator when it went on"},
-		{"no models", Models{}, 3, false, "", "generator: fake/generator when the run began, local when it went on"},
+		{"other models", served(other), 3, false, "", "generator: fake/generator when the run began, new/generator when it was resumed"},
+		{"no models", Models{}, 3, false, "", "generator: fake/generator when the run began, local when it was resumed"},
 		{"other models in the middle of a job", served(other), 3, true, "it was interrupted while fake/grader was the grader, which is new/grader now", ""},
 		{"none in the middle of a job", Models{}, 3, true, "it was interrupted while fake/grader was the grader, which is local now", ""},
 		{"the same in the middle of a job", served(handbook.models()), 3, true, "", ""},

@@ -44,7 +44,7 @@ func TestRunOutlivesItsDocuments(t *testing.T) {
 				switch {
 				case test.seen && err != nil:
 					t.Errorf("%s: %v", name, err)
-				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may not see any more")):
+				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may no longer see")):
 					t.Errorf("%s: %v, want ErrNotFound that says why", name, err)
 				}
 			}

@@ -19,7 +19,7 @@ const putAtOnce = 500
 // assay.ErrInvalid and stores nothing. After any other error, the documents stored so far stay.
 // Put returns assay.ErrLocked while another process ingests.
 func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
-	defer e.catching.ingesting()()
+	defer e.embedder.ingesting()()
 	return e.write(ctx, writerPatience, func(w store.Writer) error {
 		if err := checkACLs(ctx, w, entries); err != nil {
 			return err

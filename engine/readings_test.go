@@ -201,7 +201,7 @@ func TestAskBackNamesTopics(t *testing.T) {
 	}
 	one := collections(t, map[string]string{"docs/printer.md": "# Printer\n\nTo configure the printer, open its panel and press Setup.\n"})
 	a := asked(t, one, Request{Question: "How do I configure it?"})
-	if a.AskBack != "" || len(a.Claims) == 0 || len(a.Notes) == 0 || !strings.HasSuffix(a.Notes[0].Text, `one thing that it can be: Printer`) {
+	if a.AskBack != "" || len(a.Claims) == 0 || len(a.Notes) == 0 || !strings.HasSuffix(a.Notes[0].Text, `one candidate: Printer`) {
 		t.Errorf("%s: %q, notes %q", a.Status, a.Text, a.Notes)
 	}
 	replays(t, one, a.Run)

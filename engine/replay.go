@@ -42,13 +42,13 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	clock := watching{}
-	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: clock.see})
+	observer := runObserver{}
+	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: observer.stepEvent})
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	answer, err := e.answer(ctx, r, req, session, runTools{}, nil)
-	clock.complete(&answer, req)
+	observer.complete(&answer, req)
 	if diverged := session.Finish(); diverged != nil {
 		err = diverged
 	}
@@ -102,7 +102,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"readings", stored.Readings, replayed.Readings},
 		{"ask_back", stored.AskBack, replayed.AskBack},
 		{"relevance", stored.Relevance, replayed.Relevance},
-		{"held", stored.Held, replayed.Held},
+		{"held", stored.Answerability, replayed.Answerability},
 		{"cached", stored.Cached, replayed.Cached},
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},

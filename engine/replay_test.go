@@ -181,10 +181,10 @@ func checkInputs(t *testing.T, err error) {
 // TestCompareHeld checks that a replay compares the field Held of an answer.
 func TestCompareHeld(t *testing.T) {
 	one, other := 0.5, 0.6
-	if err := compare(assay.Answer{Held: &one}, assay.Answer{Held: &other}); err == nil {
+	if err := compare(assay.Answer{Answerability: &one}, assay.Answer{Answerability: &other}); err == nil {
 		t.Error("another probability that the answer is held is no difference")
 	}
-	if err := compare(assay.Answer{Held: &one}, assay.Answer{Held: &one}); err != nil {
+	if err := compare(assay.Answer{Answerability: &one}, assay.Answer{Answerability: &one}); err != nil {
 		t.Error(err)
 	}
 }

@@ -75,9 +75,9 @@ type Request struct {
 	ID string `json:"-"`
 }
 
-// A stored is what a run needs to resume or replay: its request, and the parts of the engine's
+// storedRequest is what a run needs to resume or replay: its request, and the parts of the engine's
 // configuration that decide its course.
-type stored struct {
+type storedRequest struct {
 	Request
 
 	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; roles not listed are local
@@ -167,6 +167,6 @@ func (r Request) complete(wall time.Duration, added []strategy.Spec) (Request, e
 
 // limits returns the bounds for the strategy. If several places set the same bound, the budget
 // comes first, then the request, then the models.
-func (r stored) limits() strategy.Limits {
+func (r storedRequest) limits() strategy.Limits {
 	return strategy.Limits{Iterations: r.Budget.Iterations, Wall: r.Budget.Wall}.Over(r.Limits).Over(strategy.Limits{ContextTokens: r.ContextTokens, Keep: r.Keep})
 }

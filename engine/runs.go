@@ -205,11 +205,11 @@ func (e *Engine) checkDocument(ctx context.Context, access assay.Access, id stri
 	acl, err := e.content.ACL(ctx, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
-		return fmt.Errorf("that is gone, so that the right to see it cannot be checked: %w", assay.ErrNotFound)
+		return fmt.Errorf("that was deleted, so access to it cannot be checked: %w", assay.ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("whose access cannot be checked: %w", err)
 	case !access.Allows(acl):
-		return fmt.Errorf("that you may not see any more: %w", assay.ErrNotFound)
+		return fmt.Errorf("that you may no longer see: %w", assay.ErrNotFound)
 	}
 	return nil
 }

@@ -26,15 +26,15 @@ func isService(v any) bool {
 	return ok
 }
 
-// A hasty bounds the latency of a remote encoder for questions. If the encoder does not answer in
-// time it fails, and the search uses words alone.
-type hasty struct {
+// timeoutEmbedder bounds the latency of a remote encoder for questions. If the encoder does not
+// answer in time it fails, and the search uses words alone.
+type timeoutEmbedder struct {
 	llm.Embedder
 	limit time.Duration
 }
 
 // Embed implements llm.Embedder.
-func (h *hasty) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+func (h *timeoutEmbedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
 	limited, cancel := context.WithTimeout(llm.WithPrice(ctx, llm.FactsOf(h.Embedder)), h.limit)
 	defer cancel()
 	vectors, err := h.Embedder.Embed(limited, p, texts)
@@ -45,16 +45,16 @@ func (h *hasty) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm
 }
 
 // Languages implements llm.Linguist. It returns the languages of the encoder.
-func (h *hasty) Languages() []string {
+func (h *timeoutEmbedder) Languages() []string {
 	if l, ok := h.Embedder.(llm.Linguist); ok {
 		return l.Languages()
 	}
 	return nil
 }
 
-// A reader ranks the hits of one search with a reranker model, and with the local ranker if the
+// modelRanker ranks the hits of one search with a reranker model, and with the local ranker if the
 // model fails. The model reads each hit only once, even if Rank is called again.
-type reader struct {
+type modelRanker struct {
 	texts  rerank.Texts
 	local  retrieve.Ranker
 	scores map[string]float64 // by chunk; nil: not ranked yet
@@ -63,10 +63,10 @@ type reader struct {
 
 // Decides implements retrieve.Decider. It reports whether the order of the reranker model is
 // final.
-func (r *reader) Decides() bool { return r.failed == "" }
+func (r *modelRanker) Decides() bool { return r.failed == "" }
 
 // Rank implements retrieve.Ranker.
-func (r *reader) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
+func (r *modelRanker) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
 	if r.failed == "" && r.scores == nil {
 		scores, err := r.texts.Rank(llm.WithPrice(ctx, llm.FactsOf(r.texts.Model)), q, found)
 		switch {

@@ -171,13 +171,13 @@ func TestEncoderIsSlow(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	_, err := (&hasty{slow, time.Millisecond}).Embed(t.Context(), llm.Query, []string{"x"})
+	_, err := (&timeoutEmbedder{slow, time.Millisecond}).Embed(t.Context(), llm.Query, []string{"x"})
 	if !errors.Is(err, assay.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "within 1ms") {
 		t.Errorf("error = %v, want ErrUnavailable", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (&hasty{slow, time.Hour}).Embed(ctx, llm.Query, []string{"x"}); !errors.Is(err, context.Canceled) {
+	if _, err := (&timeoutEmbedder{slow, time.Hour}).Embed(ctx, llm.Query, []string{"x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want Canceled", err)
 	}
 }

@@ -96,7 +96,7 @@ func TestEveryClaimShownIsSupported(t *testing.T) {
 
 // furniture matches the parts of an answer that are not claims: citation numbers, the markup of
 // lists, tables and headings, and the notice of its origin.
-var furniture = regexp.MustCompile(`(?m)\[\d+\]|^What cites .*$|^##? .*$|^\| .*Sources \|$|[|*-]+|^- `)
+var furniture = regexp.MustCompile(`(?m)\[\d+\]|^Statements citing .*$|^##? .*$|^\| .*Sources \|$|[|*-]+|^- `)
 
 // checkShown checks that an answer meets these conditions.
 func checkShown(t *testing.T, e *Engine, what string, a assay.Answer) {

@@ -48,23 +48,23 @@ func (s VectorStatus) Coverage(model string) float64 {
 
 // Vectors returns the encoders in use and the coverage of their vectors. It reads every chunk.
 func (e *Engine) Vectors(ctx context.Context) (VectorStatus, error) {
-	s, err := e.chooser.status(ctx)
-	if p := e.catching.rate.Load(); p != nil {
+	s, err := e.encoderSelector.status(ctx)
+	if p := e.embedder.rate.Load(); p != nil {
 		s.Rate = p.Rate
 	}
 	return s, err
 }
 
-func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
+func (c *encoderSelector) status(ctx context.Context) (VectorStatus, error) {
 	s := VectorStatus{Models: []ModelCoverage{}}
-	chosen, err := c.choose(ctx)
+	chosen, err := c.selection(ctx)
 	if err != nil {
 		return s, err
 	}
 	s.Wanted, s.Serving = chosen.wanted, chosen.serving
 	problem := chosen.problem
 	if problem == nil && s.Wanted != "" && s.Wanted != s.Serving {
-		_, problem = c.shelf.open(ctx, s.Wanted)
+		_, problem = c.encoders.open(ctx, s.Wanted)
 	}
 	if problem != nil {
 		s.problem, s.Problem = problem, problem.Error()
@@ -93,18 +93,18 @@ func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
 // at are listed in the report and are not errors. Embed waits while another process makes
 // vectors. It returns assay.ErrInvalid if the engine has no encoders.
 func (e *Engine) Embed(ctx context.Context, progress func(EmbedProgress)) (VectorReport, error) {
-	e.catching.wanted.Add(1)
+	e.embedder.wanted.Add(1)
 	var made ingest.EmbedReport
 	var err error
 	for again := true; again; again = errors.Is(err, errYield) {
 		var more ingest.EmbedReport
-		more, err = e.catching.pass(ctx, ingest.EmbedOptions{Progress: progress})
+		more, err = e.embedder.pass(ctx, ingest.EmbedOptions{Progress: progress})
 		made.Stored += more.Stored
 		made.ElapsedMS += more.ElapsedMS
 		made.Failed = more.Failed
 	}
-	e.catching.wanted.Add(-1)
-	e.catching.wake()
+	e.embedder.wanted.Add(-1)
+	e.embedder.wake()
 	report, statusErr := e.vectorReport(context.WithoutCancel(ctx))
 	if report == nil {
 		report = new(VectorReport)
@@ -118,7 +118,7 @@ func (e *Engine) Embed(ctx context.Context, progress func(EmbedProgress)) (Vecto
 
 // vectorReport returns the coverage of the wanted model's vectors; nil: there is no wanted model.
 func (e *Engine) vectorReport(ctx context.Context) (*VectorReport, error) {
-	chosen, err := e.chooser.choose(ctx)
+	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil || chosen.wanted == "" && chosen.problem == nil {
 		return nil, err
 	}
@@ -139,22 +139,22 @@ func (e *Engine) vectorReport(ctx context.Context) (*VectorReport, error) {
 // even if a later version has another one. The encoder must exist. The previous model's vectors
 // are searched until the new model has caught up.
 func (e *Engine) UseEncoder(ctx context.Context, name, source string) error {
-	shelf := e.chooser.shelf
-	if name == shelf.standard() {
+	encoders := e.encoderSelector.encoders
+	if name == encoders.standard() {
 		name = ""
 	}
 	if name != "" {
-		if _, err := shelf.open(ctx, name); err != nil {
+		if _, err := encoders.open(ctx, name); err != nil {
 			return err
 		}
 	}
 	if e.tenant.ReadOnly() {
-		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), assay.ErrReadOnly)
+		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, encoders.standard()), assay.ErrReadOnly)
 	}
 	if err := writeEncoder(ctx, e.tenant, encoderChoice{Model: name, Source: source}); err != nil {
-		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), err)
+		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, encoders.standard()), err)
 	}
-	e.chooser.forget()
-	e.catching.wake()
+	e.encoderSelector.forget()
+	e.embedder.wake()
 	return nil
 }

@@ -249,7 +249,7 @@ func TestFillIsBounded(t *testing.T) {
 
 // TestAllowance checks that the searches of a run share one waiting time.
 func TestAllowance(t *testing.T) {
-	a := newAllowance(12 * time.Second)
+	a := newFillBudget(12 * time.Second)
 	first, second, third := a.take(), a.take(), a.take()
 	if first != time.Second || second != time.Second || third != 0 {
 		t.Errorf("12 s of wall time allow %v, %v, %v", first, second, third)
@@ -259,7 +259,7 @@ func TestAllowance(t *testing.T) {
 	if again := a.take(); again != 300*time.Millisecond {
 		t.Errorf("what was given back is %v", again)
 	}
-	if short := newAllowance(600 * time.Millisecond).take(); short != 100*time.Millisecond {
+	if short := newFillBudget(600 * time.Millisecond).take(); short != 100*time.Millisecond {
 		t.Errorf("600 ms of wall time allow %v", short)
 	}
 }
@@ -292,7 +292,7 @@ func TestModelChange(t *testing.T) {
 	// Half of the vectors.
 	ctx, cancel := context.WithCancel(t.Context())
 	slow := 0
-	_, err := e.catching.pass(ctx, ingest.EmbedOptions{Batch: 5, Progress: func(p ingest.EmbedProgress) {
+	_, err := e.embedder.pass(ctx, ingest.EmbedOptions{Batch: 5, Progress: func(p ingest.EmbedProgress) {
 		if slow = p.Stored; slow >= 20 {
 			cancel()
 		}
@@ -300,7 +300,7 @@ func TestModelChange(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	e.chooser.forget()
+	e.encoderSelector.forget()
 	r = searchFor(t, e, "lantern3")
 	if r.Index.Model != "old/64" || !strings.Contains(strings.Join(noteTexts(r.Notes), "; "), "new/64 are not all made yet") {
 		t.Errorf("half way: index %+v, notes %q", r.Index, r.Notes)
@@ -439,8 +439,8 @@ func TestBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.catching.every = 50 * time.Millisecond
-	e.catching.start()
+	e.embedder.every = 50 * time.Millisecond
+	e.embedder.start()
 	ingestPaths(t, e, writeNotes(t, 0, 30))
 	await(t, e, "old/64", 30)
 	other := openWith(t, dir, encoders)
@@ -638,8 +638,8 @@ func TestBackgroundLeavesFailuresAlone(t *testing.T) {
 	counting := &countingTries{Embedder: llmtest.Plain(encoders.byName["first/64"])}
 	encoders.byName["first/64"] = llmtest.Refusing(counting, "lantern3 ")
 	e := openWith(t, t.TempDir(), encoders)
-	e.catching.every = 20 * time.Millisecond
-	e.catching.start()
+	e.embedder.every = 20 * time.Millisecond
+	e.embedder.start()
 	ingestPaths(t, e, writeNotes(t, 0, 10))
 	await(t, e, "first/64", 9)
 	time.Sleep(time.Second) // one more pass without new work may follow

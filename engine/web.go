@@ -21,29 +21,29 @@ func (e *Engine) searcherName(req Request) string {
 }
 
 // webOf returns a run's access to the web, or the reason why it has none.
-func (e *Engine) webOf(req stored) (web strategy.Web, off string) {
+func (e *Engine) webOf(req storedRequest) (web strategy.Web, off string) {
 	switch {
 	case !req.Web:
 		return nil, "the question does not allow it (--web does)"
 	case req.Searcher == "":
 		return nil, "no search of the web is configured"
 	}
-	return openWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages}, ""
+	return recordedWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages}, ""
 }
 
-// An openWeb is a run's access to the web, through the searcher that was configured when the run
+// recordedWeb is a run's access to the web, through the searcher that was configured when the run
 // began. A replay does not call it.
-type openWeb struct {
+type recordedWeb struct {
 	name     string
 	searcher assay.WebSearcher // the current one; nil: none
 	pages    assay.PageFetcher
 }
 
 // Name implements strategy.Web.
-func (w openWeb) Name() string { return w.name }
+func (w recordedWeb) Name() string { return w.name }
 
 // Price implements strategy.Web.
-func (w openWeb) Price() int64 {
+func (w recordedWeb) Price() int64 {
 	micros, _ := priceOf(w.searcher)
 	return micros
 }
@@ -70,18 +70,18 @@ func (e *Engine) checkWebPriced(req Request) error {
 }
 
 // Search implements strategy.Web.
-func (w openWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
+func (w recordedWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if w.searcher == nil || w.searcher.Name() != w.name {
-		return nil, fmt.Errorf("%s was configured when the run began, and is not any more: %w", w.name, assay.ErrUnavailable)
+		return nil, fmt.Errorf("%s was configured when the run began, and no longer is: %w", w.name, assay.ErrUnavailable)
 	}
-	ctx, cancel := half(ctx)
+	ctx, cancel := withHalfTimeout(ctx)
 	defer cancel()
 	return w.searcher.SearchWeb(ctx, query, n)
 }
 
-// half returns a context that ends after half of the time that ctx has left, so that one slow
-// server cannot use all of it.
-func half(ctx context.Context) (context.Context, context.CancelFunc) {
+// withHalfTimeout returns a context that ends after half of the time that ctx has left, so that one
+// slow server cannot use all of it.
+func withHalfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
@@ -93,8 +93,8 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 var errHalf = fmt.Errorf("half of the time that was left is over: %w", assay.ErrUnavailable)
 
 // Page implements strategy.Web.
-func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage, err error) {
-	limited, cancel := half(ctx)
+func (w recordedWeb) Page(ctx context.Context, url string) (passages []assay.Passage, err error) {
+	limited, cancel := withHalfTimeout(ctx)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil { // a page that breaks the parser must not end the run

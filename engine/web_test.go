@@ -84,11 +84,11 @@ func TestWeb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.Answered || !strings.HasPrefix(a.Text, "What cites [1]") || !strings.Contains(a.Text, "is from the web, not from your documents.") || !strings.Contains(a.Text, "is about seven days. [1]") {
+	if a.Status != assay.Answered || !strings.HasPrefix(a.Text, "Statements citing [1]") || !strings.Contains(a.Text, "are from the web, not from your documents.") || !strings.Contains(a.Text, "is about seven days. [1]") {
 		t.Errorf("%s (%s): %q; %s", a.Status, a.Stop, a.Text, a.Justification)
 	}
 	for _, c := range a.Claims {
-		if text := a.Text[c.Start:c.End]; strings.Contains(text, "What cites") || strings.Contains(text, "secret") || strings.Contains(text, "script") {
+		if text := a.Text[c.Start:c.End]; strings.Contains(text, "Statements citing") || strings.Contains(text, "secret") || strings.Contains(text, "script") {
 			t.Errorf("claim %q", text)
 		}
 	}
@@ -232,7 +232,7 @@ func TestManaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.Incomplete || !strings.HasPrefix(a.Text, "What cites [1] is from a managed service, not from your documents.") ||
+	if a.Status != assay.Incomplete || !strings.HasPrefix(a.Text, "Statements citing [1] are from a managed service, not from your documents.") ||
 		!strings.Contains(a.Text, "about seven days. [1]") || strings.Contains(a.Text, "cheese") || strings.Contains(a.Text, "Sure") || a.Strategy != "managed" {
 		t.Errorf("%s: %q; %s", a.Status, a.Text, a.Justification)
 	}
@@ -313,7 +313,7 @@ func TestWebResumed(t *testing.T) {
 		note   string
 	}{
 		"by the same": {&searchEngine{results: results}, assay.Answered, "finder was asked to search the web"},
-		"by nobody":   {nil, assay.NotFound, "the web could not be searched: finder was configured when the run began, and is not any more"},
+		"by nobody":   {nil, assay.NotFound, "the web could not be searched: finder was configured when the run began, and no longer is"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		dir := t.TempDir()
@@ -402,7 +402,7 @@ func TestFollowUpsStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		noted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool {
-			return strings.HasPrefix(n, "the web was not searched: the question, as it was understood")
+			return strings.HasPrefix(n, "the web was not searched: the question was rewritten")
 		})
 		if went := len(finder.asked) > 0; went != goes || noted == goes || strings.Contains(strings.Join(finder.asked, " "), "largest") {
 			t.Errorf("%q, understood as %q: asked %q, notes %q", question, a.Understood, finder.asked, a.Notes)

@@ -84,7 +84,7 @@ func wildRoles() map[string]func(*strategy.Roles) {
 		"plan of blanks":     plan(role.Plan{Shape: "spiral", SubQuestions: sub("", " ", "#1 and #9")}),
 		"plan in a circle":   plan(role.Plan{Shape: role.Chain, SubQuestions: sub("Who approves #2?", "Who is #1?", "#3")}),
 		"grade of nothing":   grade(role.Grade{}),
-		"grade of strangers": grade(role.Grade{Verdict: "superb", Relevant: []string{"", "nosuch", "nosuch"}, Held: &half}),
+		"grade of strangers": grade(role.Grade{Verdict: "superb", Relevant: []string{"", "nosuch", "nosuch"}, Answerability: &half}),
 		"sufficient":         grade(role.Grade{Verdict: assay.Sufficient, Relevant: []string{"nosuch"}, Answers: []role.Extract{{}}}),
 		"draft of nothing":   draft(role.Draft{}),
 		"draft of strangers": draft(role.Draft{Statements: []role.Statement{{Text: "Anyone.", Evidence: []int{0, -1, 99}}, {}}, Conflicts: [][2]int{{0, 9}, {-1, 0}}}),

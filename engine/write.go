@@ -43,15 +43,15 @@ func (e *Engine) write(ctx context.Context, patience time.Duration, fn func(stor
 	return errors.Join(fn(w), w.Close())
 }
 
-// A briefly is the content with a PutVectors that holds the writer lock only for its own
+// shortLockContent is the content with a PutVectors that holds the writer lock only for its own
 // transaction, so that others can ingest in between.
-type briefly struct {
+type shortLockContent struct {
 	store.Content
 	engine *Engine
 }
 
 // PutVectors implements ingest.Vectors.
-func (b briefly) PutVectors(ctx context.Context, model string, vectors ...store.Vector) (sequence int64, err error) {
+func (b shortLockContent) PutVectors(ctx context.Context, model string, vectors ...store.Vector) (sequence int64, err error) {
 	err = b.engine.write(ctx, forever, func(w store.Writer) error {
 		sequence, err = w.PutVectors(ctx, model, vectors...)
 		return err

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Check refuses a claim that differs from the cited passages in a number, a unit, a name or a
@@ -172,7 +172,7 @@ func checkNames(claim string, source []word) (reason string) {
 	}
 	titled := len(words) > 5 && 5*capitals > 2*len(words)
 	known := namesOf(source, words)
-	for _, name := range surface.Names(claim) {
+	for _, name := range lexical.Names(claim) {
 		for _, w := range contentOf(wordsOf(name)) {
 			if isNamePart(w.raw) && !known.has(w) && !(titled && isCapital(w.raw)) {
 				return fmt.Sprintf("the name %q is not in the source", name)
@@ -275,7 +275,7 @@ func checkNegation(claim string, cited []Passage) (reason string) {
 		for i, bag := range bagsOf(p.Context, units) {
 			text := p.Context[units[i].Start:units[i].End]
 			there := stemsOf(contentOf(wordsOf(text)))
-			if n := float64(common(want, bag)); n < nearlySame*float64(max(len(want), len(there))) {
+			if n := float64(commonStems(want, bag)); n < nearlySame*float64(max(len(want), len(there))) {
 				continue
 			}
 			negated := negationDiffers(claim, text)
@@ -291,4 +291,4 @@ func checkNegation(claim string, cited []Passage) (reason string) {
 }
 
 // negationDiffers reports whether one of two sentences is negated. Two negations cancel out.
-func negationDiffers(a, b string) bool { return surface.Negations(a)%2 != surface.Negations(b)%2 }
+func negationDiffers(a, b string) bool { return lexical.Negations(a)%2 != lexical.Negations(b)%2 }

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/learn"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -95,7 +95,7 @@ func conflictPairs(ctx context.Context, reader llm.Reader, question string, pass
 		for _, b := range answers[i+1:] {
 			if apart(a.span.Passage, b.span.Passage) && (compareValues(a, b) != valuesSame || yesNo.MatchString(question)) {
 				pairs = append(pairs, conflictPair{a: a, b: b})
-				claims = append(claims, a.against(b), b.against(a), a.exchanged(b), b.exchanged(a))
+				claims = append(claims, a.claimAgainst(b), b.claimAgainst(a), a.substitutedClaim(b), b.substitutedClaim(a))
 			}
 		}
 	}
@@ -106,30 +106,30 @@ func conflictPairs(ctx context.Context, reader llm.Reader, question string, pass
 	if err != nil {
 		return nil, err
 	}
-	asked := askedBy(question)
+	asked := questionWordsOf(question)
 	for i, p := range pairs {
 		var asking [2]float64
-		if asking[0], err = p.b.answers(ctx, reader, p.a.asking()); err != nil {
+		if asking[0], err = p.b.answers(ctx, reader, p.a.asQuestion()); err != nil {
 			return nil, err
 		}
-		if asking[1], err = p.a.answers(ctx, reader, p.b.asking()); err != nil {
+		if asking[1], err = p.a.answers(ctx, reader, p.b.asQuestion()); err != nil {
 			return nil, err
 		}
 		pairs[i].features = conflictFeatures(asked, p.a, p.b, read[4*i:4*i+4], asking)
-		pairs[i].alike = !asked.yesNo && p.a.alike(p.b, asked.words)
+		pairs[i].alike = !asked.yesNo && p.a.differsOnlyInAnswer(p.b, asked.words)
 	}
 	return pairs, nil
 }
 
-// An asked holds the words that a question names.
-type asked struct {
+// questionWords holds the words that a question names.
+type questionWords struct {
 	words map[string]int // stems of its content words
 	names map[string]int // stems of its names and numbers
 	yesNo bool
 }
 
-func askedBy(question string) asked {
-	return asked{stemsOf(contentOf(wordsOf(question))), stemsOf(append(namesIn(question), numbersIn(question)...)), yesNo.MatchString(question)}
+func questionWordsOf(question string) questionWords {
+	return questionWords{stemsOf(contentOf(wordsOf(question))), stemsOf(append(namesIn(question), numbersIn(question)...)), yesNo.MatchString(question)}
 }
 
 // yesNo matches questions that are answered with yes or no, by one number or none.
@@ -146,7 +146,7 @@ var conflictFeatureNames = []string{
 // other, and of either sentence with the other's answer substituted, by the other. Asking holds the
 // probabilities that either passage answers the sentence of the other, turned into a question. Both
 // indicate whether the two sentences are about the same thing.
-func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]float64) []float64 {
+func conflictFeatures(q questionWords, a, b answer, read []llm.Entailment, asking [2]float64) []float64 {
 	has := [2]float64{coverage(q.names, a.passage), coverage(q.names, b.passage)}
 	own := [2]float64{a.own(b, q), b.own(a, q)}
 	return []float64{
@@ -159,13 +159,13 @@ func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]flo
 		logOdds(max(read[2].Supported, read[3].Supported)),
 		logOdds(min(read[2].Supported, read[3].Supported)),
 		sameAnswer(q, a, b),
-		indicator(apartFrom(a.names(), b.names(), a, b)),
-		indicator(surface.Negations(a.sentence.Text)%2 != surface.Negations(b.sentence.Text)%2),
+		indicator(haveOwnWords(a.names(), b.names(), a, b)),
+		indicator(lexical.Negations(a.sentence.Text)%2 != lexical.Negations(b.sentence.Text)%2),
 		indicator(len(q.names) > 0),
 		min(has[0], has[1]),
 		math.Abs(has[0] - has[1]),
-		indicator(lacksSome(a.numbersBeside(), b) && lacksSome(b.numbersBeside(), a)),
-		indicator(lacksSome(a.namesBeside(), b) && lacksSome(b.namesBeside(), a)),
+		indicator(lacksStem(a.contextNumbers(), b) && lacksStem(b.contextNumbers(), a)),
+		indicator(lacksStem(a.contextNames(), b) && lacksStem(b.contextNames(), a)),
 		indicator(modifiersDiffer(a, b)),
 		indicator(scopesDiffer(q, a, b)),
 		min(own[0], own[1]),
@@ -176,7 +176,7 @@ func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]flo
 // sameAnswer returns the share of words of the shorter answer in the other one. It is 0 for yes-no
 // questions, whose answers are sentences with the question's words, and for answers that differ in
 // a value.
-func sameAnswer(q asked, a, b answer) float64 {
+func sameAnswer(q questionWords, a, b answer) float64 {
 	mine, theirs := stemsOf(contentOf(wordsOf(a.words))), stemsOf(contentOf(wordsOf(b.words)))
 	if q.yesNo || len(mine) == 0 || len(theirs) == 0 || compareValues(a, b) == valuesDiffer {
 		return 0
@@ -195,7 +195,7 @@ func Differ(a, b string) bool {
 	if len(mine) != len(theirs) {
 		return false
 	}
-	negated := surface.Negations(a)%2 != surface.Negations(b)%2
+	negated := lexical.Negations(a)%2 != lexical.Negations(b)%2
 	return negated == (agree(mine, theirs) && agree(theirs, mine))
 }
 
@@ -253,9 +253,9 @@ func answersIn(ctx context.Context, reader llm.Reader, question string, passages
 	return answers, nil
 }
 
-// asking returns the sentence of a as a question for its answer, with all restrictions of the
+// asQuestion returns the sentence of a as a question for its answer, with all restrictions of the
 // sentence: "In 2019 what visitors came?"
-func (a answer) asking() string {
+func (a answer) asQuestion() string {
 	return strings.TrimRight(strings.Replace(a.sentence.Text, a.words, "what", 1), ".!") + "?"
 }
 
@@ -275,30 +275,30 @@ func (a answer) answers(ctx context.Context, reader llm.Reader, question string)
 	return read[0].Answerable, nil
 }
 
-// against returns the sentence of a as a claim about that of b.
-func (a answer) against(b answer) llm.ClaimPair {
+// claimAgainst returns the sentence of a as a claim about that of b.
+func (a answer) claimAgainst(b answer) llm.ClaimPair {
 	return llm.ClaimPair{Claim: a.sentence.Text, Passage: b.sentence}
 }
 
-// exchanged returns the sentence of a, with the answer of b substituted, as a claim about the
-// sentence of b.
-func (a answer) exchanged(b answer) llm.ClaimPair {
+// substitutedClaim returns the sentence of a, with the answer of b substituted, as a claim about
+// the sentence of b.
+func (a answer) substitutedClaim(b answer) llm.ClaimPair {
 	return llm.ClaimPair{Claim: strings.Replace(a.sentence.Text, a.words, b.words, 1), Passage: b.sentence}
 }
 
-// alike reports whether two sentences that contain the question's names have the same words except
-// for their answers, which have different numbers or names.
-func (a answer) alike(b answer, question map[string]int) bool {
+// differsOnlyInAnswer reports whether two sentences that contain the question's names have the same
+// words except for their answers, which have different numbers or names.
+func (a answer) differsOnlyInAnswer(b answer, question map[string]int) bool {
 	const mostAsked = 0.6
 	if coverage(question, stemsOf(wordsOf(a.sentence.Text))) < mostAsked || modifiersDiffer(a, b) {
 		return false
 	}
-	sameNumbers := maps.Equal(a.numbersBeside(), b.numbersBeside())
+	sameNumbers := maps.Equal(a.contextNumbers(), b.contextNumbers())
 	if compareValues(a, b) == valuesDiffer && sameNumbers && maps.Equal(withoutNumbers(a.sentence.Text), withoutNumbers(b.sentence.Text)) {
 		return true
 	}
-	mine, theirs := stemsOf(contentOf(wordsOf(a.beside()))), stemsOf(contentOf(wordsOf(b.beside())))
-	return maps.Equal(mine, theirs) && apartFrom(a.names(), b.names(), a, b)
+	mine, theirs := stemsOf(contentOf(wordsOf(a.context()))), stemsOf(contentOf(wordsOf(b.context())))
+	return maps.Equal(mine, theirs) && haveOwnWords(a.names(), b.names(), a, b)
 }
 
 // A comparison is the relation between the numbers of two answers.
@@ -349,7 +349,7 @@ func (a answer) quantities() []quantity {
 
 func namesIn(text string) []word {
 	var words []word
-	for _, name := range surface.Names(text) {
+	for _, name := range lexical.Names(text) {
 		words = append(words, contentOf(wordsOf(name))...)
 	}
 	return words
@@ -362,7 +362,7 @@ func numbersIn(text string) []word {
 // names returns the stems of the names in the answer.
 func (a answer) names() map[string]int {
 	var names []word
-	for _, name := range surface.Names(a.sentence.Text) {
+	for _, name := range lexical.Names(a.sentence.Text) {
 		if strings.Contains(a.words, name) {
 			names = append(names, wordsOf(name)...)
 		}
@@ -370,28 +370,28 @@ func (a answer) names() map[string]int {
 	return stemsOf(names)
 }
 
-// beside returns the sentence without the answer.
-func (a answer) beside() string { return strings.Replace(a.sentence.Text, a.words, " ; ", 1) }
+// context returns the sentence without the answer.
+func (a answer) context() string { return strings.Replace(a.sentence.Text, a.words, " ; ", 1) }
 
-// numbersBeside returns the stems of the numbers in the sentence that are not in the answer.
-func (a answer) numbersBeside() map[string]int { return stemsOf(numbersIn(a.beside())) }
+// contextNumbers returns the stems of the numbers in the sentence that are not in the answer.
+func (a answer) contextNumbers() map[string]int { return stemsOf(numbersIn(a.context())) }
 
-// namesBeside returns the stems of the names in the heading and the sentence that are not in the
+// contextNames returns the stems of the names in the heading and the sentence that are not in the
 // answer. Numbers of a heading do not count: they number editions of one document.
-func (a answer) namesBeside() map[string]int {
-	names := namesIn(a.sentence.Heading + ". " + a.beside())
+func (a answer) contextNames() map[string]int {
+	names := namesIn(a.sentence.Heading + ". " + a.context())
 	return stemsOf(slices.DeleteFunc(names, func(w word) bool { return w.number }))
 }
 
-// lacksSome reports whether the passage of b lacks one of some stems.
-func lacksSome(stems map[string]int, b answer) bool {
-	return held(stems, []map[string]int{b.passage}) < len(stems)
+// lacksStem reports whether the passage of b lacks one of some stems.
+func lacksStem(stems map[string]int, b answer) bool {
+	return stemsIn(stems, []map[string]int{b.passage}) < len(stems)
 }
 
-// apartFrom reports whether stems of a and of b, if there are any, are all lacking in the
+// haveOwnWords reports whether stems of a and of b, if there are any, are all lacking in the
 // passage of the other.
-func apartFrom(mine, theirs map[string]int, a, b answer) bool {
-	return len(mine) > 0 && len(theirs) > 0 && held(mine, []map[string]int{b.passage}) == 0 && held(theirs, []map[string]int{a.passage}) == 0
+func haveOwnWords(mine, theirs map[string]int, a, b answer) bool {
+	return len(mine) > 0 && len(theirs) > 0 && stemsIn(mine, []map[string]int{b.passage}) == 0 && stemsIn(theirs, []map[string]int{a.passage}) == 0
 }
 
 // modifiersDiffer reports whether a word follows one word in a and another in b: "the billing
@@ -399,7 +399,7 @@ func apartFrom(mine, theirs map[string]int, a, b answer) bool {
 func modifiersDiffer(a, b answer) bool {
 	mine, theirs := a.modifiers(), b.modifiers()
 	for stem, before := range mine {
-		if apartFrom(before, theirs[stem], a, b) {
+		if haveOwnWords(before, theirs[stem], a, b) {
 			return true
 		}
 	}
@@ -410,7 +410,7 @@ func modifiersDiffer(a, b answer) bool {
 // sentence, without the answer.
 func (a answer) modifiers() map[string]map[string]int {
 	before := map[string]map[string]int{}
-	for _, text := range []string{a.sentence.Heading, a.beside()} {
+	for _, text := range []string{a.sentence.Heading, a.context()} {
 		words := wordsOf(text)
 		for i := 1; i < len(words); i++ {
 			w, m := words[i], words[i-1]
@@ -428,8 +428,8 @@ func (a answer) modifiers() map[string]map[string]int {
 
 // own counts the content words of the heading and the sentence, without the answer, that
 // neither the question nor the passage of b has.
-func (a answer) own(b answer, q asked) float64 {
-	words := stemsOf(contentOf(wordsOf(a.sentence.Heading + ". " + a.beside())))
+func (a answer) own(b answer, q questionWords) float64 {
+	words := stemsOf(contentOf(wordsOf(a.sentence.Heading + ". " + a.context())))
 	return float64(len(without(words, b.passage, q.words)))
 }
 
@@ -437,7 +437,7 @@ func (a answer) own(b answer, q asked) float64 {
 func without(stems map[string]int, bags ...map[string]int) []string {
 	var out []string
 	for stem := range stems {
-		if held(map[string]int{stem: 1}, bags) == 0 {
+		if stemsIn(map[string]int{stem: 1}, bags) == 0 {
 			out = append(out, stem)
 		}
 	}
@@ -446,7 +446,7 @@ func without(stems map[string]int, bags ...map[string]int) []string {
 
 // scopesDiffer reports whether a preposition has a word after it in a and another in b that
 // the other passage and the question lack: "in summer" and "in winter".
-func scopesDiffer(q asked, a, b answer) bool {
+func scopesDiffer(q questionWords, a, b answer) bool {
 	theirs := b.scopes()
 	for preposition, words := range a.scopes() {
 		if len(without(words, b.passage, q.words)) > 0 && len(without(theirs[preposition], a.passage, q.words)) > 0 {
@@ -462,7 +462,7 @@ var prepositions = lazyregexp.New(`(?i)^(?:in|for|at|from|until|since|before|aft
 // the answer.
 func (a answer) scopes() map[string]map[string]int {
 	after := map[string]map[string]int{}
-	for _, text := range []string{a.sentence.Heading, a.beside()} {
+	for _, text := range []string{a.sentence.Heading, a.context()} {
 		preposition := ""
 		for _, w := range wordsOf(text) {
 			switch lower := strings.ToLower(w.raw); {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A Claim is one checkable statement of a draft.
@@ -173,7 +173,7 @@ func blocksOf(text string) []sentence.Span {
 	var spans []sentence.Span
 	at := 0
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		if strings.Contains(strings.TrimSpace(paragraph), "\n") && surface.Code(paragraph) {
+		if strings.Contains(strings.TrimSpace(paragraph), "\n") && lexical.Code(paragraph) {
 			spans = append(spans, sentence.Span{Start: at, End: at + len(paragraph)})
 		} else {
 			for _, sp := range sentence.Spans(paragraph) {

@@ -31,7 +31,7 @@ func Distinct(ctx context.Context, reader llm.Reader, question string, passages 
 // differsFromAll reports whether the value of a is another than that of each other answer.
 func (a answer) differsFromAll(others []answer) bool {
 	for _, o := range others {
-		names := compareValues(a, o) == valuesUnknown && apartFrom(a.names(), o.names(), a, o)
+		names := compareValues(a, o) == valuesUnknown && haveOwnWords(a.names(), o.names(), a, o)
 		if compareValues(a, o) != valuesDiffer && !names {
 			return false
 		}

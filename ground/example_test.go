@@ -15,7 +15,7 @@ func ExampleLocal_Verify() {
 		fmt.Println(j.Verdict, j.Reason, err)
 	}
 	// Output:
-	// supported the source says it in these words <nil>
+	// supported verbatim in the source <nil>
 	// unsupported the number 180 euros is not in the source <nil>
 }
 

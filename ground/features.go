@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -53,7 +53,7 @@ func featuresOf(claim string, whole reading, parts []reading, sources []source) 
 	return append(f,
 		coverage(stemsOf(contentOf(words)), everyStem(sources)),
 		math.Log1p(float64(len(words))),
-		indicator(surface.Negations(claim) > 0),
+		indicator(lexical.Negations(claim) > 0),
 	)
 }
 
@@ -121,7 +121,7 @@ func plainFeaturesOf(r reading, sources []source) []float64 {
 		coverage(want, one), coverage(want, four),
 		coverage(stemsOf(numbersIn(r.part)), four), coverage(stemsOf(namesIn(r.part)), four),
 		share(commonInOrder(content, contentOf(nearest)), len(content)), ratioOfLengths(len(nearest), len(words)),
-		-math.Log1p(float64(len(want) - common(want, four))),
+		-math.Log1p(float64(len(want) - commonStems(want, four))),
 		-indicator(negationDiffers(r.part, nearestText)),
 	}
 }
@@ -131,7 +131,7 @@ func coverage(want, have map[string]int) float64 {
 	if len(want) == 0 {
 		return 1
 	}
-	return share(common(want, have), len(want))
+	return share(commonStems(want, have), len(want))
 }
 
 func share(n, of int) float64 { return float64(n) / float64(max(of, 1)) }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/learn"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -58,7 +58,7 @@ func (l Local) Verify(ctx context.Context, claim string, cited []Passage) (Judge
 		return failed(err)
 	}
 	if ok {
-		return Judgement{Verdict: assay.Supported, Score: exactScore, Reason: "the source says it in these words", Spans: []Span{span}}, nil
+		return Judgement{Verdict: assay.Supported, Score: exactScore, Reason: "verbatim in the source", Spans: []Span{span}}, nil
 	}
 	j, err := l.judge(ctx, claim, sources)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l Local) exact(ctx context.Context, claim string, sources []source) (Span,
 		switch {
 		case lead == "":
 			return span, true, nil
-		case surface.Negations(lead) > 0:
+		case lexical.Negations(lead) > 0:
 			continue
 		case l.Reader == nil:
 			return span, true, nil
@@ -132,7 +132,7 @@ func (s source) leadOf(u unit) string {
 // judge judges a claim that is not in the sources word for word.
 func (l Local) judge(ctx context.Context, claim string, sources []source) (Judgement, error) {
 	if span, ok := nearVerbatim(claim, sources); ok {
-		return Judgement{Verdict: assay.Supported, Score: nearVerbatimScore, Reason: "the source says it in nearly these words", Spans: []Span{span}}, nil
+		return Judgement{Verdict: assay.Supported, Score: nearVerbatimScore, Reason: "nearly verbatim in the source", Spans: []Span{span}}, nil
 	}
 	if l.Reader == nil {
 		return l.withoutReader(claim, sources), nil
@@ -159,7 +159,7 @@ func (l Local) judge(ctx context.Context, claim string, sources []source) (Judge
 	case math.IsNaN(j.Score) || math.IsNaN(j.Contradiction):
 		return Judgement{}, fmt.Errorf("the probability of the claim is not a number: %w", assay.ErrDamaged)
 	case j.Score >= cmp.Or(l.Floor, model.Shown):
-		j.Verdict, j.Reason = assay.Supported, "the source says it in other words"
+		j.Verdict, j.Reason = assay.Supported, "supported by the source in other words"
 	case contradicted >= model.Disputed:
 		j.Verdict, j.Reason = assay.Contradicted, "the source contradicts it"
 	default:

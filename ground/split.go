@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // maxParts is the maximum number of parts of a claim. Neighbours are joined if there are more.
@@ -118,7 +118,7 @@ func Standalone(question, before, claim string) string {
 
 // firstName returns the first name of a text, or "".
 func firstName(text string) string {
-	for _, name := range surface.Names(text) {
+	for _, name := range lexical.Names(text) {
 		return name
 	}
 	return ""

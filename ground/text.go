@@ -8,8 +8,8 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A word is a word, number or sign of a unit in a text.
@@ -43,7 +43,7 @@ func wordsOf(text string) []word {
 			raw = strings.ReplaceAll(raw, ".", "")
 		}
 		lower := strings.ToLower(raw)
-		w := word{raw: raw, content: !surface.Function(lower) && hasWord(raw)}
+		w := word{raw: raw, content: !lexical.Function(lower) && hasWord(raw)}
 		if value, ok := numeral(lower); ok {
 			w.stem, w.number, w.content = strconv.FormatFloat(value, 'g', -1, 64), true, true
 		} else {
@@ -171,7 +171,7 @@ func Locate(claim, text string) (start, end int) {
 	best := 0
 	for size := 1; size <= most; size++ {
 		for i := 0; i+size <= len(units); i++ {
-			if n := held(want, bags[i:i+size]); n > best {
+			if n := stemsIn(want, bags[i:i+size]); n > best {
 				best, start, end = n, units[i].Start, units[i+size-1].End
 			}
 		}
@@ -188,11 +188,11 @@ func bagsOf(text string, units []unit) []map[string]int {
 	return bags
 }
 
-// common returns the number of stems of want that a text has.
-func common(want, have map[string]int) int { return held(want, []map[string]int{have}) }
+// commonStems returns the number of stems of want that a text has.
+func commonStems(want, have map[string]int) int { return stemsIn(want, []map[string]int{have}) }
 
-// held returns the number of stems of want that are in at least one bag.
-func held(want map[string]int, bags []map[string]int) int {
+// stemsIn returns the number of stems of want that are in at least one bag.
+func stemsIn(want map[string]int, bags []map[string]int) int {
 	n := 0
 	for stem := range want {
 		for _, bag := range bags {

@@ -71,7 +71,7 @@ func windowsOf(part string, sources []source, n int) []window {
 					w.prefix = lead + "\n"
 					bags = append(slices.Clone(bags), stemsOf(wordsOf(w.prefix)))
 				}
-				w.score = held(want, bags)
+				w.score = stemsIn(want, bags)
 				all = append(all, w)
 			}
 		}
@@ -103,7 +103,7 @@ func (w window) deciding(decisive llm.Extract, want map[string]int, s source) Sp
 			best = u
 			break
 		}
-		if n := common(want, stemsOf(wordsOf(s.Context[u.Start:u.End]))); n > most {
+		if n := commonStems(want, stemsOf(wordsOf(s.Context[u.Start:u.End]))); n > most {
 			best, most = u, n
 		}
 	}

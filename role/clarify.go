@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/sense"
+	"github.com/assay-rag/assay/internal/ambiguity"
 )
 
 // A Clarifier decides whether a question is ambiguous. It chooses among given meanings and
@@ -22,8 +22,8 @@ type ClarifyInput struct {
 	// it?". If it is empty, documents with similar names answer the question differently.
 	Open string `json:"open,omitempty"`
 
-	Hits  []assay.Hit   `json:"hits"`            // best first
-	Means []sense.Sense `json:"means,omitempty"` // possible meanings, likeliest first
+	Hits  []assay.Hit         `json:"hits"`            // best first
+	Means []ambiguity.Meaning `json:"means,omitempty"` // possible meanings, likeliest first
 }
 
 // Clarity is the decision whether a question is ambiguous.

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/language"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Guarded combines a verifier that asks a language model or a service with a local guard.
@@ -153,7 +153,7 @@ func unrelated(claim Claim) bool {
 // content returns the stems of the content words of a text.
 func content(text, language string) []string {
 	if language == "en" {
-		return surface.Content(text)
+		return lexical.Content(text)
 	}
 	var stems []string
 	for _, t := range analysis.Tokens(text, language) {
@@ -171,7 +171,7 @@ func sameNumbers(j ground.Judgement, claim Claim) ground.Judgement {
 	held := map[string]bool{}
 	for _, p := range claim.Cited {
 		text := p.Context + " " + strings.Join(p.Heading, " ")
-		for _, n := range slices.Concat(digits(text), surface.Numbers(text)) {
+		for _, n := range slices.Concat(digits(text), lexical.Numbers(text)) {
 			held[n] = true
 		}
 	}
@@ -186,7 +186,7 @@ func sameNumbers(j ground.Judgement, claim Claim) ground.Judgement {
 // digits returns the numbers in digits of a text, without separators.
 func digits(text string) []string {
 	var out []string
-	for _, w := range surface.Words(text) {
+	for _, w := range lexical.Words(text) {
 		if w[0] < '0' || w[0] > '9' {
 			continue
 		}

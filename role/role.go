@@ -213,7 +213,7 @@ type GradeInput struct {
 
 	// Held is the least probability that the hits answer the question, for a grader that
 	// estimates it. 0: no estimate is needed.
-	Held float64 `json:"held,omitempty"`
+	MinAnswerability float64 `json:"held,omitempty"`
 }
 
 // A Grade is the verdict on the hits for a question.
@@ -225,7 +225,7 @@ type Grade struct {
 	Reason   string             `json:"reason"`             // in a sentence
 
 	// Held is the probability that the hits answer the question, in [0, 1]; nil: unknown.
-	Held *float64 `json:"held,omitempty"`
+	Answerability *float64 `json:"held,omitempty"`
 
 	// Answers are the likeliest answers in the hits, best first, if the grader finds any.
 	Answers []Extract `json:"answers,omitempty"`

@@ -27,7 +27,7 @@ import (
 func Group[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(context.Context, Scope, In) (Out, error)) (Out, error) {
 	checkName(step.Name)
 	if step.Reserve != (assay.Usage{}) {
-		panic(fmt.Sprintf("run: the group %s reserves what its steps have to", s.join(step.Name)))
+		panic(fmt.Sprintf("run: the group %s reserves usage, which only its steps may", s.join(step.Name)))
 	}
 	inner := s
 	inner.path = s.join(step.Name)

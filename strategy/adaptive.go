@@ -35,30 +35,30 @@ var adaptiveSpec = Spec{
 func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"
-	var said notes
-	route, err := env.route(ctx, s, &said)
+	var notes noteList
+	route, err := env.route(ctx, s, &notes)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable(name, stop, err, said), nil
+		return env.unplannable(name, stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	var found []finding
+	var found []subQuestion
 	switch route.Complexity {
 	case role.Simple:
 		env.Limits.Candidates = env.Settings.Adaptive.Simple
 		found, err = env.rounds(ctx, s, assay.Filter{}, 1)
 	case role.Complex:
 		env.Limits.Candidates = env.Settings.Adaptive.Complex
-		found, err = env.planned(ctx, s)
+		found, err = env.plannedSubQuestions(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
-		return env.moderate(ctx, s, name, said)
+		return env.moderate(ctx, s, name, notes)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	found[0].notes.join(said)
+	found[0].notes.join(notes)
 	if len(found) == 1 { // searched as one question
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 		return answer, err
@@ -72,11 +72,11 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 
 // moderate searches and answers in rounds until an answer is complete: its evidence is sufficient
 // and the answer grader finds nothing missing. It returns the best answer of all rounds.
-func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes) (Result, error) {
-	found := []finding{{question: e.Question, stop: assay.StopIterationLimit, notes: said}}
-	f := &found[0]
+func (e Env) moderate(ctx context.Context, s run.Scope, name string, notes noteList) (Result, error) {
+	found := []subQuestion{{question: e.Question, stop: assay.StopIterationLimit, notes: notes}}
+	sq := &found[0]
 	var best Result
-	var t trail
+	var t searchHistory
 	query, outer := e.Question, s
 	loop := e
 	loop.inLoop = true
@@ -87,29 +87,29 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	for round := range e.Settings.Adaptive.Rounds {
 		s := s.Sub("round", round)
 		if round > 0 {
-			next, stop, err := e.next(ctx, s, e.Question, f, t, append(slices.Clone(f.grade.Missing), best.lacks...))
+			next, stop, err := e.nextQuery(ctx, s, e.Question, sq, t, append(slices.Clone(sq.grade.Missing), best.lacks...))
 			if cut := stopOf(err); cut != "" {
-				f.ends(cut, err)
+				sq.endSearch(cut, err)
 				break
 			}
 			if err != nil {
 				return Result{}, err
 			}
 			if stop != "" {
-				f.stop = stop
+				sq.stop = stop
 				break
 			}
 			query = next
 		}
-		err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.lookOn(ctx, s, e, query, &t) })
+		err := sq.inTime(ctx, s, e, func(s run.Scope) error { return sq.lookOn(ctx, s, e, query, &t) })
 		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
+			sq.endSearch(stop, err)
 		} else if err != nil {
 			return Result{}, err
 		}
 		answer, _, err := loop.finish(ctx, s.Sub("finish", 0), name, found)
 		if err == nil {
-			err = complete.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
+			err = complete.relevance(ctx, s.Sub("complete", 0), &answer, &sq.notes)
 		}
 		if err != nil {
 			return Result{}, err
@@ -118,87 +118,87 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			best = answer
 		}
 		switch {
-		case f.cutShort():
+		case sq.cutShort():
 		case answer.Status == assay.Answered && len(answer.lacks) == 0:
-			f.stop = assay.StopSufficient
-		case f.dry.ends():
-			f.stop = assay.StopNoProgress
+			sq.stop = assay.StopSufficient
+		case sq.noProgress.stalled():
+			sq.stop = assay.StopNoProgress
 		default:
 			continue
 		}
 		break
 	}
-	if f.passed {
+	if sq.gradeSkipped {
 		var err error
 		if best, _, err = e.finish(ctx, outer.Sub("finish", 0), name, found); err != nil {
 			return Result{}, err
 		}
 	}
-	return since(best, e.base(name, found), best.Notes), nil
+	return withSearchesOf(best, e.base(name, found), best.Notes), nil
 }
 
 // route asks the router how complex the question is. If the router fails, the route is Moderate.
-func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, error) {
-	return hand(ctx, s, e, job[string, role.Route]{
+func (e Env) route(ctx context.Context, s run.Scope, notes *noteList) (role.Route, error) {
+	return runRole(ctx, s, e, job[string, role.Route]{
 		task:     role.RouterTask,
 		do:       e.Roles.Planner.Route,
 		cautious: role.Route{Complexity: role.Moderate, Reason: "the router failed"},
-	}, e.Question, said)
+	}, e.Question, notes)
 }
 
 // rounds searches for the question itself, then for its gaps, with at most n searches, all of them
 // narrowed by filter, and within the time of a sub-question.
-func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
-	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
-	err := f.inTime(ctx, s, e, func(s run.Scope) error { return f.goOn(ctx, s, e, n) })
+func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]subQuestion, error) {
+	sq := subQuestion{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
+	err := sq.inTime(ctx, s, e, func(s run.Scope) error { return sq.continueRounds(ctx, s, e, n) })
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		err = nil
 	}
-	return []finding{f}, err
+	return []subQuestion{sq}, err
 }
 
-// goOn searches until the hits of f are sufficient, the querier knows no better query, two searches
-// in a row made no progress, or n searches were made.
-func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
-	var t trail
-	query := f.question
+// continueRounds searches until the hits of f are sufficient, the querier knows no better query,
+// two searches in a row made no progress, or n searches were made.
+func (sq *subQuestion) continueRounds(ctx context.Context, s run.Scope, env Env, n int) error {
+	var t searchHistory
+	query := sq.question
 	for round := range n {
 		s := s.Sub("round", round)
 		if round > 0 {
-			next, stop, err := env.next(ctx, s, f.question, f, t, f.grade.Missing)
+			next, stop, err := env.nextQuery(ctx, s, sq.question, sq, t, sq.grade.Missing)
 			if err != nil {
 				return err
 			}
 			if stop != "" {
-				f.stop = stop
+				sq.stop = stop
 				return nil
 			}
 			query = next
 		}
-		err := f.lookOn(ctx, s, env, query, &t)
+		err := sq.lookOn(ctx, s, env, query, &t)
 		switch {
 		case err != nil:
 			return err
-		case f.sufficient():
-			f.stop = assay.StopSufficient
+		case sq.sufficient():
+			sq.stop = assay.StopSufficient
 			return nil
-		case f.dry.ends():
-			f.stop = assay.StopNoProgress
+		case sq.noProgress.stalled():
+			sq.stop = assay.StopNoProgress
 			return nil
 		}
 	}
 	return nil
 }
 
-// planned plans the question and searches for its sub-questions, each after those that it needs. A
-// question that the plan does not split is searched in rounds.
-func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
-	plan, said, err := e.plan(ctx, s)
+// plannedSubQuestions plans the question and searches for its sub-questions, each after those that
+// it needs. A question that the plan does not split is searched in rounds.
+func (e Env) plannedSubQuestions(ctx context.Context, s run.Scope) ([]subQuestion, error) {
+	plan, notes, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		f := finding{question: e.Question, notes: said}
-		f.ends(stop, err)
-		return []finding{f}, nil
+		sq := subQuestion{question: e.Question, notes: notes}
+		sq.endSearch(stop, err)
+		return []subQuestion{sq}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	if len(plan.SubQuestions) == 1 { // not split, so each search leads to the next
 		found, err := e.rounds(ctx, s, plan.SubQuestions[0].Filter, e.Limits.Iterations)
 		if err == nil {
-			found[0].notes.join(said)
+			found[0].notes.join(notes)
 		}
 		return found, err
 	}
@@ -215,17 +215,17 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		found[0].notes.join(said)
+		found[0].notes.join(notes)
 		return found, nil
 	}
-	e = e.inSteps(plan)
-	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // in case a name is not found
+	e = e.forPlan(plan)
+	whole, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{}) // in case a name is not found
 	if err != nil {
 		return nil, err
 	}
-	whole.notes.join(said)
+	whole.notes.join(notes)
 	if whole.cutShort() {
-		return []finding{whole}, nil
+		return []subQuestion{whole}, nil
 	}
 	parts, err := e.hops(ctx, s, plan, nil)
 	return join(whole, parts), err

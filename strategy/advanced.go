@@ -37,9 +37,9 @@ var advancedSpec = Spec{
 func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "advanced"
-	plan, said, err := env.plan(ctx, s)
+	plan, notes, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable(name, stop, err, said), nil
+		return env.unplannable(name, stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
@@ -48,13 +48,13 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if filter, common := filterOf(plan); plan.Shape != role.Conjunction && common {
 		parts = []role.SubQuestion{{Text: env.Question, Filter: filter}}
 	}
-	found := make([]finding, len(parts))
+	found := make([]subQuestion, len(parts))
 	for i, sub := range parts {
-		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+		found[i] = subQuestion{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
-	found[0].notes.join(said)
+	found[0].notes.join(notes)
 	err = s.Parallel(ctx, "sub", min(len(parts), env.Limits.Parts), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
-		return found[i].lookReworded(ctx, s, env)
+		return found[i].searchWithRewordings(ctx, s, env)
 	})
 	if err != nil {
 		return Result{}, err
@@ -66,45 +66,45 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 // lookReworded searches for the finding's question together with other wordings of it, and with a
 // more general question if the hits are insufficient. It returns an error only if the run cannot go
 // on.
-func (f *finding) lookReworded(ctx context.Context, s run.Scope, env Env) error {
-	err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.reworded(ctx, s, env) })
+func (sq *subQuestion) searchWithRewordings(ctx context.Context, s run.Scope, env Env) error {
+	err := sq.inTime(ctx, s, env, func(s run.Scope) error { return sq.searchRewordings(ctx, s, env) })
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
 	}
-	if err == nil && f.sufficient() && !f.late {
-		f.stop = assay.StopSufficient
+	if err == nil && sq.sufficient() && !sq.late {
+		sq.stop = assay.StopSufficient
 	}
 	return err
 }
 
-func (f *finding) reworded(ctx context.Context, s run.Scope, env Env) error {
-	wordings, err := env.rewrite(ctx, s.Sub("expand", 0), role.RewriteInput{Question: f.question, Technique: role.Expand}, &f.notes)
+func (sq *subQuestion) searchRewordings(ctx context.Context, s run.Scope, env Env) error {
+	wordings, err := env.rewrite(ctx, s.Sub("expand", 0), role.RewriteInput{Question: sq.question, Technique: role.Expand}, &sq.notes)
 	if err != nil {
 		return err
 	}
-	passage, err := env.rewrite(ctx, s.Sub("hyde", 0), role.RewriteInput{Question: f.question, Technique: role.HyDE}, &f.notes)
+	passage, err := env.rewrite(ctx, s.Sub("hyde", 0), role.RewriteInput{Question: sq.question, Technique: role.HyDE}, &sq.notes)
 	if err != nil {
 		return err
 	}
 	wordings = distinct(wordings, passage...)
-	if err := f.searchWith(ctx, s.Sub("round", 0), env, wordings); err != nil || f.sufficient() {
+	if err := sq.searchVariants(ctx, s.Sub("round", 0), env, wordings); err != nil || sq.sufficient() {
 		return err
 	}
-	general, err := env.rewrite(ctx, s.Sub("step_back", 0), role.RewriteInput{Question: f.question, Technique: role.StepBack}, &f.notes)
+	general, err := env.rewrite(ctx, s.Sub("step_back", 0), role.RewriteInput{Question: sq.question, Technique: role.StepBack}, &sq.notes)
 	if err != nil || len(general) == 0 {
 		return err
 	}
-	return f.searchWith(ctx, s.Sub("round", 1), env, general)
+	return sq.searchVariants(ctx, s.Sub("round", 1), env, general)
 }
 
-// searchWith searches for the finding's question together with other wordings and grades all hits
-// found so far.
-func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings []string) error {
-	if _, err := f.find(ctx, s, env, assay.Query{Text: f.question, Filter: f.filter, Rewrites: wordings}); err != nil {
+// searchVariants searches for the sub-question together with other wordings and grades all
+// hits found so far.
+func (sq *subQuestion) searchVariants(ctx context.Context, s run.Scope, env Env, wordings []string) error {
+	if _, err := sq.search(ctx, s, env, assay.Query{Text: sq.question, Filter: sq.filter, Rewrites: wordings}); err != nil {
 		return err
 	}
-	return f.gradeOrPass(ctx, s, env)
+	return sq.gradeAboveFloor(ctx, s, env)
 }
 
 // Limits on the rewritings of one technique that are searched: fewWordings if the caller asks for
@@ -117,11 +117,11 @@ const (
 // rewrite asks the rewriter. It drops rewritings that are empty, equal to the question, too long
 // for a query or more than were asked for, and records the last two cases in the notes. If the
 // rewriter fails, there are no rewritings.
-func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, said *notes) ([]string, error) {
-	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
+func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, notes *noteList) ([]string, error) {
+	out, err := runRole(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
 		task: role.RewriterRole,
 		do:   e.Roles.Rewriter.Rewrite,
-	}, in, said)
+	}, in, notes)
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +139,10 @@ func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, sai
 		}
 	}
 	if long > 0 {
-		said.say(assay.NoteRole, fmt.Sprintf("rewriter: %s longer than a question may be and not searched", count(long, "of its rewritings is", "of its rewritings are")))
+		notes.say(assay.NoteRole, fmt.Sprintf("rewriter: %s longer than a question may be and not searched", count(long, "of its rewritings is", "of its rewritings are")))
 	}
 	if n := len(made) - most; n > 0 {
-		said.say(assay.NoteRole, fmt.Sprintf("rewriter: %s more than asked for and not searched", count(n, "of its rewritings is", "of its rewritings are")))
+		notes.say(assay.NoteRole, fmt.Sprintf("rewriter: %s more than asked for and not searched", count(n, "of its rewritings is", "of its rewritings are")))
 		made = made[:most]
 	}
 	return made, nil

@@ -42,37 +42,37 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if name := env.Settings.Auto.Escalate; !slices.Contains(Escalations(), name) {
 		return Result{}, fmt.Errorf("auto cannot go on with the strategy %q, want one of %s: %w", name, strings.Join(Escalations(), ", "), assay.ErrInvalid)
 	}
-	plan, said, err := env.outline(ctx, s)
+	plan, notes, err := env.outline(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable("auto", stop, err, said), nil
+		return env.unplannable("auto", stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	env = env.inSteps(plan)
+	env = env.forPlan(plan)
 	filter, common := filterOf(plan)
 	if plan.Shape == role.Conjunction || !common {
-		return env.escalate(ctx, s, plan, nil, said)
+		return env.escalate(ctx, s, plan, nil, notes)
 	}
 	query := assay.Query{Text: env.Question, Filter: filter}
 	if plan.Shape == role.Chain {
 		query.Walk = assay.WalkFar
 	}
-	f, err := env.lookFor(ctx, s, query)
+	sq, err := env.searchFor(ctx, s, query)
 	if err != nil {
 		return Result{}, err
 	}
-	said.join(f.notes)
-	f.notes = said
+	notes.join(sq.notes)
+	sq.notes = notes
 	if plan.Shape == role.Chain {
-		return env.autoChain(ctx, s, plan, f)
+		return env.autoChain(ctx, s, plan, sq)
 	}
-	enough := f.sufficient()
+	enough := sq.sufficient()
 	if plan.Shape == role.Comparison { // one passage must contain everything that is compared
-		enough = enough && f.holdTogether(plan, env.Limits)
+		enough = enough && sq.contrastsBoth(plan, env.Limits)
 	}
 	if enough {
-		found := []finding{f}
+		found := []subQuestion{sq}
 		answer, ungrounded, err := env.finish(ctx, s.Sub("finish", 0), "static", found)
 		if err != nil || len(ungrounded) == 0 || env.Settings.Auto.Escalate == "static" {
 			return answer, err
@@ -80,9 +80,9 @@ func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		if plan.Shape != role.Single && len(answer.Claims) > 0 { // the parts would not keep what stands
 			return env.redrive(ctx, s, found, answer, ungrounded)
 		}
-		f = found[0]
+		sq = found[0]
 	}
-	return env.escalate(ctx, s, plan, &f, notes{})
+	return env.escalate(ctx, s, plan, &sq, noteList{})
 }
 
 // escalations are the strategies that Auto can go on with, the default first. Those without a Func
@@ -107,36 +107,36 @@ func Escalations() []string {
 }
 
 // escalate answers with the strategy that Settings.Auto names. First is the search for the question
-// itself, or nil if there was none; said holds the notes before it.
-func (e Env) escalate(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (Result, error) {
+// itself, or nil if there was none; notes holds the notes before it.
+func (e Env) escalate(ctx context.Context, s run.Scope, plan role.Plan, first *subQuestion, notes noteList) (Result, error) {
 	name := e.Settings.Auto.Escalate
 	if first == nil && name == "static" {
-		f, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+		sq, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
 			return Result{}, err
 		}
-		said.join(f.notes)
-		f.notes = said
-		first = &f
+		notes.join(sq.notes)
+		sq.notes = notes
+		first = &sq
 	}
 	if name == "static" {
-		answer, _, err := e.finish(ctx, s.Sub("finish", 0), name, []finding{*first})
+		answer, _, err := e.finish(ctx, s.Sub("finish", 0), name, []subQuestion{*first})
 		return answer, err
 	}
 	if name == "corrective" && first != nil && plan.Shape == role.Single { // go on from the first search
-		return e.correct(ctx, s.Sub(name, 0), plan, first, notes{})
+		return e.correct(ctx, s.Sub(name, 0), plan, first, noteList{})
 	}
 	// The first search is not one of the strategy's own, but it is reported and counted.
 	if first != nil {
-		said.join(first.notes)
+		notes.join(first.notes)
 	}
 	var answer Result
 	var err error
 	if name == "corrective" {
-		answer, err = e.correct(ctx, s.Sub(name, 0), plan, nil, said)
+		answer, err = e.correct(ctx, s.Sub(name, 0), plan, nil, notes)
 	} else {
 		answer, err = escalations[slices.Index(Escalations(), name)].ask(ctx, s.Sub(name, 0), e)
-		answer.Notes = withNotes(said.list(), answer.Notes...)
+		answer.Notes = withNotes(notes.list(), answer.Notes...)
 	}
 	if first != nil {
 		answer.Searched = append(slices.Clone(first.searched), answer.Searched...)
@@ -147,29 +147,29 @@ func (e Env) escalate(ctx context.Context, s run.Scope, plan role.Plan, first *f
 
 // outline returns the plan by which Auto decides: Outline if the question is the one asked,
 // otherwise the planner's.
-func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
+func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, noteList, error) {
 	if e.Outline != nil && (e.asked == "" || e.Question == e.asked) {
-		return *e.Outline, notes{}, nil
+		return *e.Outline, noteList{}, nil
 	}
 	return e.plan(ctx, s)
 }
 
 // autoChain answers a question that takes several steps. It uses the first search f if that is
 // sufficient, otherwise it follows the plan, starting with the names in f's hits.
-func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f finding) (Result, error) {
-	found, name := []finding{f}, "graph"
-	insufficient := !f.cutShort() && !f.sufficient()
+func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, sq subQuestion) (Result, error) {
+	found, name := []subQuestion{sq}, "graph"
+	insufficient := !sq.cutShort() && !sq.sufficient()
 	if insufficient && e.Settings.Auto.Escalate != defaultSettings.Auto.Escalate {
-		return e.escalate(ctx, s, plan, &f, notes{})
+		return e.escalate(ctx, s, plan, &sq, noteList{})
 	}
 	if insufficient {
-		parts, err := e.hops(ctx, s.Sub("multihop", 0), plan, &f)
+		parts, err := e.hops(ctx, s.Sub("multihop", 0), plan, &sq)
 		if err != nil {
 			return Result{}, err
 		}
-		found, name = join(f, parts), "multihop"
-		if !slices.ContainsFunc(parts, finding.sufficient) {
-			if err := e.lastRung(ctx, s, found[:1]); err != nil {
+		found, name = join(sq, parts), "multihop"
+		if !slices.ContainsFunc(parts, subQuestion.sufficient) {
+			if err := e.webRung(ctx, s, found[:1]); err != nil {
 				return Result{}, err
 			}
 		}

@@ -21,10 +21,10 @@ type Earlier struct {
 
 // A Cache reaches the answers of earlier runs.
 type Cache interface {
-	// Given returns the answer of an earlier run and the IDs of the documents that the run read. It
+	// Answer returns the answer of an earlier run and the IDs of the documents that the run read. It
 	// returns a nil answer if that may not be reused: it was deleted, something it depends on has
 	// changed, or access was lost.
-	Given(ctx context.Context, run string) (*assay.Answer, []string, error)
+	Answer(ctx context.Context, run string) (*assay.Answer, []string, error)
 }
 
 // SameQuestion reports whether two questions have the same words. They may differ in white space,
@@ -57,18 +57,18 @@ type cacheInput struct {
 
 // fromCache returns the answer of an earlier run to the same question; ok is false if there is
 // none. A failed lookup is noted and does not end the run.
-func (e Env) fromCache(ctx context.Context, s run.Scope, said *notes) (answer assay.Answer, ok bool) {
+func (e Env) fromCache(ctx context.Context, s run.Scope, notes *noteList) (answer assay.Answer, ok bool) {
 	if len(e.Earlier) == 0 {
 		return assay.Answer{}, false
 	}
 	in := cacheInput{Question: e.Question, Earlier: e.Earlier, Access: e.Access}
 	step := run.Step{Name: "cache", Kind: assay.StepCache}
 	found, err := run.Do(ctx, s, step, in, func(ctx context.Context, in cacheInput) (cacheOutput, assay.Usage, error) {
-		found, err := e.lookForEarlier(ctx, in)
+		found, err := e.lookUpCache(ctx, in)
 		return found, assay.Usage{}, err
 	})
 	if err != nil {
-		said.say(assay.NoteCached, remark(fmt.Sprintf("no earlier answer could be looked for: %v", err)))
+		notes.say(assay.NoteCached, remarkLine(fmt.Sprintf("the answer cache could not be read: %v", err)))
 		return assay.Answer{}, false
 	}
 	if found.Answer == nil {
@@ -77,22 +77,22 @@ func (e Env) fromCache(ctx context.Context, s run.Scope, said *notes) (answer as
 	return *found.Answer, true
 }
 
-// lookForEarlier returns the reusable answer of the first earlier run with the same question.
-func (e Env) lookForEarlier(ctx context.Context, in cacheInput) (cacheOutput, error) {
+// lookUpCache returns the reusable answer of the first earlier run with the same question.
+func (e Env) lookUpCache(ctx context.Context, in cacheInput) (cacheOutput, error) {
 	for _, r := range in.Earlier {
 		if !SameQuestion(in.Question, r.Question) {
 			continue
 		}
-		if found, err := e.given(ctx, in.Question, r); err != nil || found.Answer != nil {
+		if found, err := e.reuseAnswer(ctx, in.Question, r); err != nil || found.Answer != nil {
 			return found, err
 		}
 	}
 	return cacheOutput{}, nil
 }
 
-// given returns the answer of an earlier run, adapted to the question.
-func (e Env) given(ctx context.Context, question string, r Earlier) (cacheOutput, error) {
-	before, documents, err := e.Cache.Given(ctx, r.Run)
+// reuseAnswer returns the answer of an earlier run, adapted to the question.
+func (e Env) reuseAnswer(ctx context.Context, question string, r Earlier) (cacheOutput, error) {
+	before, documents, err := e.Cache.Answer(ctx, r.Run)
 	if err != nil || before == nil {
 		return cacheOutput{}, err
 	}
@@ -104,8 +104,8 @@ func (e Env) given(ctx context.Context, question string, r Earlier) (cacheOutput
 		use.Usage = assay.Usage{}
 		a.Roles[i] = use
 	}
-	var again notes
-	again.say(assay.NoteCached, fmt.Sprintf("given again: the answer of run %s; nothing that it depends on has changed since", r.Run))
+	var again noteList
+	again.say(assay.NoteCached, fmt.Sprintf("reused the answer of run %s: its inputs have not changed", r.Run))
 	a.Notes = withNotes(again.texts, before.Notes...)
 	return cacheOutput{Answer: &a, Documents: documents}, nil
 }

@@ -27,7 +27,7 @@ type checkedDraft struct {
 	readable   bool              // the evidence has bytes to cite
 	byModel    bool              // a model wrote it, not the local generator
 	quoted     bool              // it consists of sentences of the passages
-	notes      notes             // about statements that could not be shown
+	notes      noteList          // about statements that could not be shown
 	unfinished error             // why there was no room for another draft when no claim stands
 	ended      assay.Stop        // budget that ran out while claims were judged again
 }
@@ -46,8 +46,8 @@ func (w checkedDraft) isItem(statement int) bool {
 	return statement >= 0 && w.draft.Statements[statement].Item
 }
 
-// stand returns the number of supported claims of the draft.
-func (w checkedDraft) stand() int {
+// supportedCount returns the number of supported claims of the draft.
+func (w checkedDraft) supportedCount() int {
 	n := 0
 	for _, c := range w.checked {
 		if c.statement >= 0 && c.Verdict == assay.Supported {
@@ -75,16 +75,16 @@ func (w checkedDraft) refused() []checkedClaim {
 	})
 }
 
-// fell reports whether no claim is supported although something was drafted or the generator
-// failed. A failure of the verifier does not count.
-func (w checkedDraft) fell() bool {
-	return w.readable && failures(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
+// nothingSupported reports whether no claim is supported although something was drafted or the
+// generator failed. A failure of the verifier does not count.
+func (w checkedDraft) nothingSupported() bool {
+	return w.readable && failedCount(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
 }
 
-// lacks reports whether a part of the draft was refused or unusable, so that another draft may word
-// it better.
-func (w checkedDraft) lacks() bool {
-	return w.readable && w.draft.Failure == "" && failures(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
+// canImprove reports whether a part of the draft was refused or unusable, so that another draft may
+// word it better.
+func (w checkedDraft) canImprove() bool {
+	return w.readable && w.draft.Failure == "" && failedCount(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
 }
 
 // write writes and verifies a draft. If some claims of a model's draft are refused, the model is
@@ -93,10 +93,10 @@ func (w checkedDraft) lacks() bool {
 // draft reports open points. If the model's replies are unusable, the passages are quoted instead.
 // If the input is the same as that of last, write returns last and asks no model. If the run had no
 // room for one of these steps and no claim is supported, the draft is unfinished.
-func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (checkedDraft, error) {
+func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, notes *noteList, last *checkedDraft) (checkedDraft, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.writer() == "" {
-		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, said)
+		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, notes)
 		w.byModel = false // even if a model resumed the run
 		if err == nil {
 			*last = w
@@ -110,40 +110,40 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if last.from == string(from) {
 		return *last, nil
 	}
-	first, err := e.writerFor(ctx, s, in, said, last)
+	first, err := e.writerFor(ctx, s, in, notes, last)
 	if err != nil {
 		return checkedDraft{}, err
 	}
-	w, err := e.draft(ctx, s, first.role, first.model, false, in, said)
+	w, err := e.draft(ctx, s, first.role, first.model, false, in, notes)
 	if err != nil {
 		return w, err
 	}
 	w.byModel = !w.draft.StoodIn
 	var ended error
-	if w.byModel && w.lacks() || first.small && w.poor() {
+	if w.byModel && w.canImprove() || first.small && w.needsLargeModel() {
 		again := in
 		again.Rejected = rejected(w)
-		second, err := e.draft(ctx, s.Sub(judged.Again, 0), e.Roles.Generator, model, false, again, said)
+		second, err := e.draft(ctx, s.Sub(judged.Again, 0), e.Roles.Generator, model, false, again, notes)
 		second.byModel = !second.draft.StoodIn
 		switch {
-		case err == nil && (second.stand() > w.stand() || first.small && second.stand() == w.stand() && !second.poor()):
+		case err == nil && (second.supportedCount() > w.supportedCount() || first.small && second.supportedCount() == w.supportedCount() && !second.needsLargeModel()):
 			w = second
 		case stopOf(err) != "":
 			ended = err
 			what := "not all"
-			if w.fell() {
+			if w.nothingSupported() {
 				what = "nothing"
 			}
-			said.say(assay.NoteLimit, fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, first.name, stopOf(err)))
+			notes.say(assay.NoteLimit, fmt.Sprintf("generator: %s of what %s wrote is supported by its citations, and the run had no budget left for another draft (%s)", what, first.name, stopOf(err)))
 		case err != nil:
 			return w, err
 		}
 	}
-	if w.draft.Failure != "" && w.fell() && e.Roles.Quoter != nil {
-		quoted, err := e.verifyingQuotes().draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, said)
+	if w.draft.Failure != "" && w.nothingSupported() && e.Roles.Quoter != nil {
+		quoted, err := e.withQuoteVerifier().draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, notes)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
-			said.say(assay.NoteStoodIn, "generator: "+e.writer()+" wrote nothing that can be used; the passages are quoted instead")
+			notes.say(assay.NoteStoodIn, "generator: "+e.writer()+" wrote nothing usable; the passages are quoted instead")
 			quoted.draft.Failure = w.draft.Failure
 			w = quoted
 		case stopOf(err) != "":
@@ -152,7 +152,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 			return w, err
 		}
 	}
-	if ended != nil && w.fell() {
+	if ended != nil && w.nothingSupported() {
 		w.unfinished = ended
 		return w, nil
 	}
@@ -164,7 +164,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 // draft lets one generator write and verifies the result. Model names the model that the generator
 // asks now, for the record, or is empty. Quotes means that the generator writes quotations only, as
 // the local fallback does.
-func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, said *notes) (checkedDraft, error) {
+func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, notes *noteList) (checkedDraft, error) {
 	var w checkedDraft
 	var err error
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
@@ -172,18 +172,18 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 	}
 	w.byModel = model != "" && !w.draft.StoodIn
 	w.quoted = quotes || w.draft.StoodIn
-	said.outcome(role.GeneratorRole, w.draft.Outcome)
-	w.draft.Open = asked(e.Question).lines(w.draft.Open)
+	notes.outcome(role.GeneratorRole, w.draft.Outcome)
+	w.draft.Open = questionSources(e.Question).lines(w.draft.Open)
 	if w.draft.StoodIn {
-		e = e.verifyingQuotes()
+		e = e.withQuoteVerifier()
 	}
-	err = e.check(ctx, s, &w, in.Evidence, said)
+	err = e.check(ctx, s, &w, in.Evidence, notes)
 	return w, err
 }
 
 // remarks adds notes on replaced, corrected and omitted statements.
 func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
-	all := notes{texts: slices.Clone(said)}
+	all := noteList{texts: slices.Clone(said)}
 	all.join(w.notes)
 	repaired, quoted := 0, 0
 	for _, c := range w.supported() {
@@ -195,10 +195,10 @@ func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
 		}
 	}
 	if quoted > 0 {
-		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s refused; the source's own sentence stands in the place of each", count(quoted, "statement was", "statements were")))
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s refused and replaced by the source's own sentence", count(quoted, "statement was", "statements were")))
 	}
 	if repaired > 0 {
-		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s what says it, which is not what the generator had cited", count(repaired, "statement cites", "statements cite")))
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s other evidence than the generator cited", count(repaired, "statement cites", "statements cite")))
 	}
 	if text := w.leftOut(); text != "" {
 		all.say(assay.NoteLeftOut, text)
@@ -240,7 +240,7 @@ func (w checkedDraft) leftOut() string {
 		n         int
 		one, many string
 	}{
-		{refused, "because the words it cites do not say it", "because the words they cite do not say them"},
+		{refused, "because its citation does not support it", "because their citations do not support them"},
 		{failed, "because the verifier failed", "because the verifier failed"},
 		{len(w.unusable), "because it cannot be shown as it is", "because they cannot be shown as they are"},
 	} {
@@ -263,9 +263,9 @@ func (w checkedDraft) leftOut() string {
 	return fmt.Sprintf("left out: %d of %s: %s", n, count(all, "statement", "statements"), strings.Join(why, ", "))
 }
 
-// torn reports whether an item of a list, a row of a table or a side of a conflict was left out, so
-// that the rest looks complete but is not.
-func (w checkedDraft) torn() bool {
+// leavesOutMember reports whether an item of a list, a row of a table or a side of a conflict was
+// left out, so that the rest looks complete but is not.
+func (w checkedDraft) leavesOutMember() bool {
 	out := slices.Clone(w.unusable)
 	for _, c := range w.checked {
 		if c.statement >= 0 && c.Verdict != assay.Supported {

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/layout"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -16,12 +16,12 @@ import (
 // is shown, so it is cleaned first. Unusable holds the indexes of statements that cannot be shown
 // after that. Statements that assert nothing are in neither result. Quoted means that the draft was
 // not written by a model: its sentences are those of the documents.
-func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
+func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, passages []passage, notes *noteList) (claims []checkedClaim, unusable []int) {
 	columns := columnsOf(draft)
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
 	for i, st := range draft.Statements {
 		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
-			said.say(assay.NoteRole, "generator: a citation number that was never given was left out")
+			notes.say(assay.NoteRole, "generator: an unknown citation number was left out")
 		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim
@@ -31,12 +31,12 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		switch {
 		case st.Cells != nil && len(st.Cells) != len(columns):
 			unusable = append(unusable, i)
-			said.say(assay.NoteLeftOut, "generator: a table's row that does not fit its columns was left out")
+			notes.say(assay.NoteLeftOut, "generator: a table's row that does not fit its columns was left out")
 		case st.Cells != nil:
 			var cells []string
 			if cells, dropped = cellsOf(st.Cells, from); !dropped && strings.Join(cells, "") != "" {
 				sentence, _ := from.statement(st.Text) // judged, not shown
-				if surface.Negations(sentence) != surface.Negations(strings.Join(cells, "; ")) {
+				if lexical.Negations(sentence) != lexical.Negations(strings.Join(cells, "; ")) {
 					sentence = "" // the cells do not have the same negations
 				}
 				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}
@@ -52,9 +52,9 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		switch {
 		case dropped && len(cut) == 0:
 			unusable = append(unusable, i)
-			said.say(assay.NoteLeftOut, "generator: a statement with a link, an image or markup that is not of the cited sources was left out")
+			notes.say(assay.NoteLeftOut, "generator: a statement with a link, an image or markup that is not of the cited sources was left out")
 		case dropped:
-			said.say(assay.NoteLeftOut, "generator: a link that is not of the cited sources was left out of a statement")
+			notes.say(assay.NoteLeftOut, "generator: a link that is not of the cited sources was left out of a statement")
 		}
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
@@ -78,7 +78,7 @@ func resolve(question string, claims []checkedClaim) {
 			continue
 		}
 		if said := ground.Standalone(question, before, c.Text); said != c.Text {
-			c.said = said
+			c.standalone = said
 		}
 		before = c.Text
 	}

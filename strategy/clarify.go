@@ -9,8 +9,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/internal/sense"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/ambiguity"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -25,15 +25,15 @@ const (
 // clarify asks back if the question does not name its subject, as in "How do I configure it?"
 // without a conversation, and the documents offer several. It takes no step for a question that is
 // clear by its words. Done is false in that case, and also if only one subject is possible.
-func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer Result, done bool, err error) {
-	if e.untold.words != "" {
-		return e.askWhich(strategy), true, nil
+func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, notes *noteList) (answer Result, done bool, err error) {
+	if e.unresolved.words != "" {
+		return e.askAntecedent(strategy), true, nil
 	}
-	open, bare := surface.Dangling(e.Question)
-	if open == "" || e.picked != "" {
+	open, bare := lexical.Dangling(e.Question)
+	if open == "" || e.chosenMeaning != "" {
 		return Result{}, false, nil
 	}
-	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
+	sq, q := subQuestion{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
 	var found assay.Results
 	if !bare { // a bare question has no word to search for
 		found, err = e.search(ctx, s, q)
@@ -43,21 +43,21 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 		if err != nil {
 			return Result{}, false, err
 		}
-		f.take(e, q, found)
-		f.iterations++
+		sq.addResults(e, q, found)
+		sq.iterations++
 	}
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Open: open, Hits: found.Hits, Means: topics(found.Hits)}
-	c, err := e.ambiguity(ctx, s, in, said)
+	c, err := e.ambiguity(ctx, s, in, notes)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		if names := readingNames(in.Means, []int{0}[:min(1, len(in.Means))]); len(names) == 1 {
-			said.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
+			notes.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents have one candidate: %s", open, names[0]))
 		}
 		return Result{}, false, nil
 	}
 	if err != nil {
 		return Result{}, false, err
 	}
-	r := e.base(strategy, []finding{f})
+	r := e.base(strategy, []subQuestion{sq})
 	whole := strings.EqualFold(strings.TrimRight(strings.TrimSpace(e.Question), "?!. "), open)
 	r.details.ambiguous = fmt.Sprintf("The question does not say what %q stands for.", open)
 	if whole {
@@ -67,44 +67,44 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	return r, true, nil
 }
 
-// An untold describes the unresolved words of a follow-up: the words, and their possible
+// unresolvedReferences describes the unresolved words of a follow-up: the words, and their possible
 // antecedents in the conversation, if these are known.
-type untold struct {
-	words string
-	means []string
+type unresolvedReferences struct {
+	words       string
+	antecedents []string
 }
 
-// askWhich asks back about words of a follow-up that the conversation does not explain.
-func (e Env) askWhich(strategy string) Result {
-	r := e.base(strategy, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
-	words, names := sources{}.line(e.untold.words), shownNames(e.untold.means)
+// askAntecedent asks back about words of a follow-up that the conversation does not explain.
+func (e Env) askAntecedent(strategy string) Result {
+	r := e.base(strategy, []subQuestion{{question: e.Question, stop: assay.StopAmbiguous}})
+	words, names := sources{}.line(e.unresolved.words), shownNames(e.unresolved.antecedents)
 	if len(names) < 2 {
 		names = nil
 	}
-	r.details.ambiguous = fmt.Sprintf("The conversation does not make plain what %q means.", words)
+	r.details.ambiguous = fmt.Sprintf("The conversation does not say what %q means.", words)
 	r.askBack(words, false, names)
 	return r
 }
 
 // topics returns the subjects of the hits that have at least half the best relevance.
-func topics(hits []assay.Hit) []sense.Sense {
+func topics(hits []assay.Hit) []ambiguity.Meaning {
 	top := 0.0
 	for _, h := range hits {
 		top = max(top, h.Scores.Relevance)
 	}
-	return slices.DeleteFunc(sense.Topics(hits), func(t sense.Sense) bool {
+	return slices.DeleteFunc(ambiguity.Topics(hits), func(t ambiguity.Meaning) bool {
 		return !slices.ContainsFunc(t.Hits, func(i int) bool { return hits[i].Scores.Relevance >= top/2 })
 	})
 }
 
 // ambiguity asks the clarifier whether a question is ambiguous. If the clarifier fails, the
 // question is not. Readings that were not offered are ignored.
-func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, said *notes) (role.Clarity, error) {
-	c, err := hand(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
+func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, notes *noteList) (role.Clarity, error) {
+	c, err := runRole(ctx, s, e, job[role.ClarifyInput, role.Clarity]{
 		task:     role.ClarifierTask,
 		do:       e.Roles.Rewriter.Clarify,
 		cautious: role.Clarity{Readings: []int{}},
-	}, in, said)
+	}, in, notes)
 	var known []int
 	for _, i := range c.Readings {
 		if i >= 0 && i < len(in.Means) && !slices.Contains(known, i) {
@@ -118,7 +118,7 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, s
 }
 
 // readingNames returns the names of the chosen senses in the form in which they are shown.
-func readingNames(senses []sense.Sense, chosen []int) []string {
+func readingNames(senses []ambiguity.Meaning, chosen []int) []string {
 	var names []string
 	for _, i := range chosen {
 		names = append(names, senses[i].Name)
@@ -153,8 +153,8 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 		of = fmt.Sprintf(" by %q", open)
 	}
 	switch {
-	case len(names) == 0 && whole && len(surface.Names("of "+open)) > 0:
-		a.AskBack = "What is the question about? It goes on from another one, which is not there."
+	case len(names) == 0 && whole && len(lexical.Names("of "+open)) > 0:
+		a.AskBack = "What is the question about? It refers to an earlier question, which is missing."
 	case len(names) == 0 && whole:
 		a.AskBack = "What is the question about? Nothing to look for is named in it."
 	case len(names) == 0:
@@ -164,7 +164,7 @@ func (a *Result) askBack(open string, whole bool, names []string) {
 	default:
 		a.AskBack = fmt.Sprintf("What is meant%s: %s?", of, alternatives(names))
 	}
-	a.settle()
+	a.updateStatus()
 }
 
 // alternatives formats a list as "a or b" or "a, b or c".
@@ -183,8 +183,8 @@ type firstSearch struct {
 	results assay.Results
 }
 
-// saw records the results of the search at path.
-func (f *firstSearch) saw(path string, r assay.Results) {
+// record records the results of the search at path.
+func (f *firstSearch) record(path string, r assay.Results) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.path == "" || path < f.path {
@@ -196,22 +196,22 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 // subjects that the question fits equally, answer the question differently. If there are two or three, each is answered separately from the hits already found.
 // If there are more, or the answers do not cover the question, it asks back. It takes no step if
 // there are no such documents.
-func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
+func (e Env) readings(ctx context.Context, s run.Scope, answer Result, notes *noteList) (Result, error) {
 	if e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
 		return answer, nil
 	}
 	found := e.first.results
-	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: sense.Alike(e.Question, found.Hits)}
+	in := role.ClarifyInput{Question: e.Question, History: e.History, Hits: found.Hits, Means: ambiguity.Alike(e.Question, found.Hits)}
 	if len(in.Means) < 2 && answer.Status != assay.Conflicting {
 		var err error
-		if in.Means, err = e.subjects(ctx, s, found.Hits, said); err != nil {
+		if in.Means, err = e.subjects(ctx, s, found.Hits, notes); err != nil {
 			return Result{}, err
 		}
 	}
 	if len(in.Means) < 2 {
 		return answer, nil
 	}
-	c, err := e.ambiguity(ctx, s, in, said)
+	c, err := e.ambiguity(ctx, s, in, notes)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		return answer, nil
 	}
@@ -237,7 +237,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *not
 		}
 	}
 	back := answer
-	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
+	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d subjects, and the question names none of them.", len(c.Readings))
 	back.askBack("", false, readingNames(in.Means, c.Readings))
 	return back, nil
 }
@@ -253,20 +253,20 @@ func (r *Result) takeReservations(other Result) {
 	if other.Stop == assay.StopMalformed {
 		r.Stop = other.Stop
 	}
-	r.settle()
+	r.updateStatus()
 }
 
 // leastAnswered is the least probability with which each of several subjects answers the question.
-const leastAnswered = 0.5
+const minAnswered = 0.5
 
 // subjects returns the documents that the question may be about, if the reader finds different
 // answers in them. It takes no step if only one document is possible. If the reader fails, it returns
 // none and adds a note.
-func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *notes) ([]sense.Sense, error) {
+func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, notes *noteList) ([]ambiguity.Meaning, error) {
 	if e.ReaderModel == "" {
 		return nil, nil
 	}
-	possible := sense.Subjects(e.Question, hits)
+	possible := ambiguity.Subjects(e.Question, hits)
 	if len(possible) < 2 {
 		return nil, nil
 	}
@@ -277,7 +277,7 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *
 	}
 	step := run.Step{Name: "subjects", Kind: assay.StepReader, Model: e.ReaderModel}
 	out, err := run.Do(ctx, s, step, in, func(ctx context.Context, in []ground.Passage) (subjectsFound, assay.Usage, error) {
-		distinct, err := ground.Distinct(ctx, e.Roles.Reader, e.Question, in, leastAnswered)
+		distinct, err := ground.Distinct(ctx, e.Roles.Reader, e.Question, in, minAnswered)
 		if err != nil && ctx.Err() == nil {
 			return subjectsFound{Failure: err.Error()}, assay.Usage{}, nil
 		}
@@ -287,9 +287,9 @@ func (e Env) subjects(ctx context.Context, s run.Scope, hits []assay.Hit, said *
 		return nil, nil
 	}
 	if out.Failure != "" {
-		said.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
+		notes.say(assay.NoteFailed, "reader: it failed to compare the documents that the question may be about: "+out.Failure)
 	}
-	var senses []sense.Sense
+	var senses []ambiguity.Meaning
 	for _, i := range out.Distinct {
 		senses = append(senses, possible[i])
 	}
@@ -304,8 +304,8 @@ type subjectsFound struct {
 
 // answerEach answers the question for each of the chosen senses with sufficient evidence, under its
 // name. The answer's Readings are the names with a supported statement.
-func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (Result, error) {
-	var each []finding
+func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []ambiguity.Meaning, chosen []int) (Result, error) {
+	var each []subQuestion
 	var names []string
 	for n, i := range chosen {
 		of := found
@@ -313,9 +313,9 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 		for _, h := range senses[i].Hits {
 			of.Hits = append(of.Hits, found.Hits[h])
 		}
-		f := finding{question: e.Question, stop: assay.StopSufficient}
-		f.take(e, assay.Query{Text: e.Question}, of)
-		err := f.regrade(ctx, s.Sub("reading", n), e)
+		sq := subQuestion{question: e.Question, stop: assay.StopSufficient}
+		sq.addResults(e, assay.Query{Text: e.Question}, of)
+		err := sq.gradeAll(ctx, s.Sub("reading", n), e)
 		if stopOf(err) != "" {
 			return Result{}, nil
 		}
@@ -323,14 +323,14 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 			return Result{}, err
 		}
 		name := readingNames(senses, []int{i})
-		if f.sufficient() && len(name) == 1 && !slices.Contains(names, name[0]) {
-			each, names = append(each, f), append(names, name[0])
+		if sq.sufficient() && len(name) == 1 && !slices.Contains(names, name[0]) {
+			each, names = append(each, sq), append(names, name[0])
 		}
 	}
 	if len(each) < 2 {
 		return Result{}, nil
 	}
-	e.Sections, e.eachForItself, e.versions = names, true, sense.Versions(senses)
+	e.Sections, e.mayDiffer, e.versions = names, true, ambiguity.Versions(senses)
 	e.Roles.Generator = sectioned{e.Roles.Generator, names}
 	if e.Roles.Quoter != nil {
 		e.Roles.Quoter = sectioned{e.Roles.Quoter, names}

@@ -12,51 +12,51 @@ import (
 
 // compose builds the answer from the supported claims and sets the state from which its status is
 // decided.
-func (e Env) compose(strategy string, found []finding, parts []role.Part, w checkedDraft) Result {
+func (e Env) compose(strategy string, found []subQuestion, parts []role.Part, w checkedDraft) Result {
 	supported := w.supported()
 	r := e.base(strategy, found)
 	r.passages = w.passages
 	r.Notes = w.remarks(r.Notes)
 	write(&r.Answer, w.draft, supported)
 	for _, c := range supported {
-		r.sections = more(r.sections, c.section)
+		r.sections = appendNew(r.sections, c.section)
 	}
 	r.evidence.found = foundFit
-	r.evidence.sufficient = w.readable && slices.ContainsFunc(found, finding.sufficient)
-	r.details.supported, r.details.refused, r.details.failed = len(supported), len(w.checked)-len(supported), failures(w.checked)
+	r.evidence.sufficient = w.readable && slices.ContainsFunc(found, subQuestion.sufficient)
+	r.details.supported, r.details.refused, r.details.failed = len(supported), len(w.checked)-len(supported), failedCount(w.checked)
 	r.details.failure = w.draft.Failure
 	e.cover(&r, found, parts, supported)
-	r.Missing = withGaps(r.Missing, e.lacking(e.Question, w.draft.Open, w.byModel)...)
+	r.Missing = withGaps(r.Missing, e.roleGaps(e.Question, w.draft.Open, w.byModel)...)
 	r.dropped = w.droppedGaps()
 	r.verdicts = verdictState{
 		draft: w.state(), supported: len(supported) > 0, failed: r.details.failed > 0,
-		torn: w.torn(), open: len(w.draft.Open) > 0, dropped: len(w.dropped()) > 0,
+		leavesOutMember: w.leavesOutMember(), open: len(w.draft.Open) > 0, dropped: len(w.dropped()) > 0,
 	}
 	r.evidence.conflict = e.conflictIn(&r, w, supported)
-	elsewhere(&r.Answer)
-	r.settle()
+	markExternal(&r.Answer)
+	r.updateStatus()
 	return r
 }
 
 // cover determines which parts of the question are answered and adds the others to the gaps. A part
 // is answered if its evidence is sufficient and supports a claim. A step to another part needs no
 // answer of its own.
-func (e Env) cover(r *Result, found []finding, parts []role.Part, supported []checkedClaim) {
+func (e Env) cover(r *Result, found []subQuestion, parts []role.Part, supported []checkedClaim) {
 	closed := make([]bool, len(parts))
 	grounded := make([]bool, len(parts))
 	for i, p := range parts {
 		grounded[i] = slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
-		closed[i] = grounded[i] && found[i].sufficient() && found[i].asked == "" // its subject is certain
+		closed[i] = grounded[i] && found[i].sufficient() && found[i].displayed == "" // its subject is certain
 		r.parts = append(r.parts, p.Question)
 	}
 	for i := range parts {
-		if closed[i] || slices.ContainsFunc(found[i].serves, func(j int) bool { return closed[j] }) {
+		if closed[i] || slices.ContainsFunc(found[i].neededBy, func(j int) bool { return closed[j] }) {
 			continue
 		}
 		r.details.open++
-		gaps := e.asking(found[i].spoken())
+		gaps := e.questionGap(found[i].displayText())
 		if grounded[i] || len(supported) == 0 {
-			gaps = e.lacks(found[i])
+			gaps = e.subQuestionGaps(found[i])
 		}
 		r.Missing = withGaps(r.Missing, gaps...)
 	}
@@ -76,10 +76,10 @@ func (e Env) conflictIn(r *Result, w checkedDraft, supported []checkedClaim) con
 	x, y, ok := w.conflict(supported, e.ReaderModel != "")
 	r.details.pair = [2]int{x, y}
 	switch {
-	case e.eachForItself && e.versions && ok:
+	case e.mayDiffer && e.versions && ok:
 		r.details.newest = e.Sections[0]
 		return conflictVersions
-	case e.eachForItself:
+	case e.mayDiffer:
 		return noConflict
 	case ok:
 		return conflictFound
@@ -155,48 +155,48 @@ func count(n int, one, many string) string {
 
 // base returns a result with the fields that every status has: the searches, their number, why they
 // stopped, and the closest passages.
-func (e Env) base(strategy string, found []finding) Result {
+func (e Env) base(strategy string, found []subQuestion) Result {
 	r := Result{Answer: assay.Answer{
 		Question: e.Question, Strategy: strategy, Claims: []assay.Claim{}, Citations: []assay.Citation{},
 		Missing: []assay.Gap{}, Searched: []assay.Searched{}, Closest: []assay.Closest{},
 	}}
-	var all notes
-	for _, f := range found {
-		all.join(f.notes)
+	var all noteList
+	for _, sq := range found {
+		all.join(sq.notes)
 	}
 	r.Notes, r.Index = all.list(), all.index
-	for _, f := range found {
-		r.Searched = append(r.Searched, f.searched...)
-		r.Iterations += f.iterations
-		if held := f.grade.Held; held != nil && (r.Held == nil || *held > *r.Held) {
-			r.Held = held
+	for _, sq := range found {
+		r.Searched = append(r.Searched, sq.searched...)
+		r.Iterations += sq.iterations
+		if held := sq.grade.Answerability; held != nil && (r.Answerability == nil || *held > *r.Answerability) {
+			r.Answerability = held
 		}
 		// The first sub-question that did not end well determines why the run stopped.
 		if r.Stop == "" || r.Stop == assay.StopSufficient {
-			r.Stop = f.stop
+			r.Stop = sq.stop
 		}
-		if r.spent == "" && f.cutShort() {
-			r.spent, r.details.lacked = f.stop, f.lacked
+		if r.spent == "" && sq.cutShort() {
+			r.spent, r.details.shortfall = sq.stop, sq.shortfall
 		}
 	}
 	if spentBy(r.Stop) {
 		r.spent = r.Stop
-		i := slices.IndexFunc(found, func(f finding) bool { return f.stop == r.Stop && f.lacked != "" })
-		if r.details.lacked = ""; i >= 0 {
-			r.details.lacked = found[i].lacked
+		i := slices.IndexFunc(found, func(sq subQuestion) bool { return sq.stop == r.Stop && sq.shortfall != "" })
+		if r.details.shortfall = ""; i >= 0 {
+			r.details.shortfall = found[i].shortfall
 		}
 	}
-	r.nearest(found)
+	r.setClosest(found)
 	return r
 }
 
-// nearest sets the passages that came closest.
-func (r *Result) nearest(found []finding) {
+// setClosest sets the passages that came closest.
+func (r *Result) setClosest(found []subQuestion) {
 	const most = 3
 	seen := map[string]bool{}
 	var hits []assay.Hit
-	for _, f := range found {
-		for _, h := range f.hits[:min(len(f.hits), most)] {
+	for _, sq := range found {
+		for _, h := range sq.hits[:min(len(sq.hits), most)] {
 			r.details.top = max(r.details.top, h.Scores.Relevance)
 			if !seen[h.Chunk.ID] {
 				seen[h.Chunk.ID] = true
@@ -220,13 +220,13 @@ func (r *Result) nearest(found []finding) {
 }
 
 // notFound returns the result if no evidence for an answer was found.
-func (e Env) notFound(strategy string, found []finding) Result {
+func (e Env) notFound(strategy string, found []subQuestion) Result {
 	r := e.base(strategy, found)
-	for _, f := range found {
-		r.Missing = withGaps(r.Missing, e.lacks(f)...)
+	for _, sq := range found {
+		r.Missing = withGaps(r.Missing, e.subQuestionGaps(sq)...)
 	}
-	r.details.held = e.unlikely(found)
-	failed := slices.IndexFunc(found, func(f finding) bool { return f.grade.Failure != "" })
+	r.details.answerability = e.unlikelyReason(found)
+	failed := slices.IndexFunc(found, func(sq subQuestion) bool { return sq.grade.Failure != "" })
 	switch {
 	case r.details.hits == 0:
 		r.evidence.found = foundNothing
@@ -235,29 +235,30 @@ func (e Env) notFound(strategy string, found []finding) Result {
 	default:
 		r.evidence.found = foundUnfit
 	}
-	r.settle()
+	r.updateStatus()
 	return r
 }
 
-// unlikely returns how likely it is that the passages hold the answer, for the finding where that
-// is likeliest. It returns "" if a finding other than a step to another was not judged by that.
-func (e Env) unlikely(found []finding) string {
-	var best *finding
-	for i, f := range found {
-		if f.grade.Held == nil && len(f.serves) > 0 {
+// unlikelyReason returns how likely it is that the passages hold the answer, for the sub-question
+// where that is likeliest. It returns "" if a sub-question other than a step to another was not
+// judged by that.
+func (e Env) unlikelyReason(found []subQuestion) string {
+	var best *subQuestion
+	for i, sq := range found {
+		if sq.grade.Answerability == nil && len(sq.neededBy) > 0 {
 			continue
 		}
-		if f.grade.Held == nil || f.sufficient() || e.byModel(role.GraderRole) && !f.below {
+		if sq.grade.Answerability == nil || sq.sufficient() || e.byModel(role.GraderRole) && !sq.below {
 			return ""
 		}
-		if best == nil || *f.grade.Held > *best.grade.Held {
+		if best == nil || *sq.grade.Answerability > *best.grade.Answerability {
 			best = &found[i]
 		}
 	}
 	if best == nil {
 		return ""
 	}
-	return remark(best.grade.Reason)
+	return remarkLine(best.grade.Reason)
 }
 
 // opening returns the first words of a passage, for display.

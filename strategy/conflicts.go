@@ -18,7 +18,7 @@ const (
 // conflicts finds sentences of the evidence that answer the question differently, in one step.
 // Passages of one document do not conflict. Without a reader there are no conflicts. If the reader
 // fails, there are none either and a note is added.
-func (e Env) conflicts(ctx context.Context, s run.Scope, evidence []assay.Evidence, passages []passage, said *notes) ([]ground.Conflict, error) {
+func (e Env) conflicts(ctx context.Context, s run.Scope, evidence []assay.Evidence, passages []passage, notes *noteList) ([]ground.Conflict, error) {
 	documents := map[string]bool{}
 	for _, ev := range evidence {
 		documents[ev.Hit.Chunk.Document] = true
@@ -43,7 +43,7 @@ func (e Env) conflicts(ctx context.Context, s run.Scope, evidence []assay.Eviden
 		return conflictsFound{Conflicts: found}, assay.Usage{}, err
 	})
 	if out.Failure != "" {
-		said.say(assay.NoteFailed, "reader: it failed to look for conflicts in the evidence: "+out.Failure)
+		notes.say(assay.NoteFailed, "reader: it failed to look for conflicts in the evidence: "+out.Failure)
 	}
 	return out.Conflicts, err
 }

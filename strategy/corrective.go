@@ -30,75 +30,75 @@ var correctiveSpec = Spec{
 // by its rejected claims, and the answer is written again.
 func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	plan, said, err := env.plan(ctx, s)
+	plan, notes, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable("corrective", stop, err, said), nil
+		return env.unplannable("corrective", stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return env.correct(ctx, s, plan, nil, said)
+	return env.correct(ctx, s, plan, nil, notes)
 }
 
 // unplannable returns the answer of a run that ended before there was a plan.
-func (e Env) unplannable(strategy string, stop assay.Stop, err error, said notes) Result {
-	f := finding{question: e.Question, notes: said}
-	f.ends(stop, err)
-	return e.notFound(strategy, []finding{f})
+func (e Env) unplannable(strategy string, stop assay.Stop, err error, notes noteList) Result {
+	sq := subQuestion{question: e.Question, notes: notes}
+	sq.endSearch(stop, err)
+	return e.notFound(strategy, []subQuestion{sq})
 }
 
 // sideBySide is the number of sub-questions that are searched in parallel.
 const sideBySide = 4
 
-// correct carries out a plan. First, if not nil, is the finding for the first sub-question.
+// correct carries out a plan. First, if not nil, is the sub-question for the first sub-question.
 // Sub-questions beyond the limit are not searched and are reported as missing. Said holds the notes
-// of earlier work that is not in a finding.
+// of earlier work that is not in a sub-question.
 //
 // If sub-questions have slots for names, the whole question is also searched once, as a fallback if
 // a name is not found.
-func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (Result, error) {
-	e = e.inSteps(plan)
-	found, spelled := make([]finding, len(plan.SubQuestions)), spelledOut(plan)
+func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *subQuestion, notes noteList) (Result, error) {
+	e = e.forPlan(plan)
+	found, spelled := make([]subQuestion, len(plan.SubQuestions)), displayQuestions(plan)
 	for i, sub := range plan.SubQuestions {
-		found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
+		found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
 	if first != nil && len(found) > 0 {
 		found[0] = *first
 	}
 	if len(found) > 0 {
-		found[0].notes.join(said)
+		found[0].notes.join(notes)
 	}
 	for i, sub := range plan.SubQuestions {
 		for _, n := range sub.Needs {
 			if n >= 0 && n < i {
-				found[n].serves = append(found[n].serves, i)
+				found[n].neededBy = append(found[n].neededBy, i)
 			}
 		}
 	}
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
-			found[i].fill(fillings(plan, found, i))
-			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
+			found[i].setSubstitutions(substitutions(plan, found, i))
+			return found[i].searchLadder(ctx, s, e, hints(plan, found, i))
 		})
 		if err != nil {
 			return Result{}, err
 		}
 	}
-	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
+	if err := e.webRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return Result{}, err
 	}
 	if err := e.giveUp(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return Result{}, err
 	}
-	if slices.ContainsFunc(plan.SubQuestions, slotted) {
-		whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+	if slices.ContainsFunc(plan.SubQuestions, hasSlots) {
+		whole, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
 			return Result{}, err
 		}
-		for i, f := range found {
-			found[i].best = f.ranked()[:min(picked, len(f.hits))]
+		for i, sq := range found {
+			found[i].hopHits = sq.ranked()[:min(hopPassages, len(sq.hits))]
 		}
 		found = join(whole, found)
 	}
@@ -112,7 +112,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 // redrive searches once more for the parts of an answer that are not grounded, within their
 // iterations, and has the answer written again, until it is grounded or nothing new is found. A later
 // answer replaces an earlier one unless it covers less.
-func (e Env) redrive(ctx context.Context, s run.Scope, found []finding, answer Result, open []ungroundedPart) (Result, error) {
+func (e Env) redrive(ctx context.Context, s run.Scope, found []subQuestion, answer Result, open []ungroundedPart) (Result, error) {
 	name := answer.Strategy
 	ofDraft := without(answer.Notes, e.base(name, found).Notes)
 	for n := 0; len(open) > 0; n++ {
@@ -137,7 +137,7 @@ func (e Env) redrive(ctx context.Context, s run.Scope, found []finding, answer R
 		}
 	}
 	// The claims verified before stay; only the list of searches grows.
-	return since(answer, e.base(name, found), ofDraft), nil
+	return withSearchesOf(answer, e.base(name, found), ofDraft), nil
 }
 
 // coversMore reports whether r, an answer from more evidence than old, replaces it: it covers no
@@ -171,17 +171,18 @@ func stages(plan role.Plan) [][]int {
 	return stages
 }
 
-// fill sets a finding's question to the likeliest filling and keeps the others for later searches.
-func (f *finding) fill(with []filling) {
+// setSubstitutions sets a sub-question to the likeliest substitution and keeps the others for later
+// searches.
+func (sq *subQuestion) setSubstitutions(with []substitution) {
 	if len(with) > 0 {
-		f.question, f.asked, f.others = with[0].text, with[0].asked, with[1:]
+		sq.question, sq.displayed, sq.alternatives = with[0].text, with[0].displayed, with[1:]
 	}
 }
 
 // hints returns the titles of hits accepted for the sub-questions that i needs, which often name
 // its own evidence. It returns nil if i has slots for their answers.
-func hints(plan role.Plan, found []finding, i int) []string {
-	if sub := plan.SubQuestions[i]; slotted(sub) {
+func hints(plan role.Plan, found []subQuestion, i int) []string {
+	if sub := plan.SubQuestions[i]; hasSlots(sub) {
 		return nil
 	}
 	var titles []string
@@ -196,38 +197,38 @@ func hints(plan role.Plan, found []finding, i int) []string {
 	return titles
 }
 
-// lookUp searches for one sub-question, up the escalation ladder, until its evidence is sufficient or
-// another stop reason applies. It returns an error only if the run cannot go on.
-func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
-	if err := f.climbUp(ctx, s, env, hints); err != nil {
+// searchLadder searches for one sub-question, up the escalation ladder, until its evidence is
+// sufficient or another stop reason applies. It returns an error only if the run cannot go on.
+func (sq *subQuestion) searchLadder(ctx context.Context, s run.Scope, env Env, hints []string) error {
+	if err := sq.climbLadder(ctx, s, env, hints); err != nil {
 		return err
 	}
-	return f.gradePassed(ctx, s.Sub("passed", 0), env)
+	return sq.gradeAfterSkip(ctx, s.Sub("passed", 0), env)
 }
 
-// climbUp is lookUp without the grade of hits below the relevance floor.
-func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
-	if f.cutShort() {
+// climbLadder is searchLadder without the grade of hits below the relevance floor.
+func (sq *subQuestion) climbLadder(ctx context.Context, s run.Scope, env Env, hints []string) error {
+	if sq.cutShort() {
 		return nil // the exhausted budget is still exhausted
 	}
 	outer := s
-	at := search{rung: RungQuestion, query: f.question, filter: f.filter}
+	at := search{rung: RungQuestion, query: sq.question, filter: sq.filter}
 	if len(hints) > 0 {
 		at.query += " " + strings.Join(hints, " ")
 	}
-	if f.iterations > 0 { // the question itself was already searched
-		if f.sufficient() {
+	if sq.iterations > 0 { // the question itself was already searched
+		if sq.sufficient() {
 			return nil
 		}
 		var err error
-		if at, err = f.next(ctx, outer, env, at); err != nil {
+		if at, err = sq.next(ctx, outer, env, at); err != nil {
 			return err
 		}
 	}
-	f.stop = assay.StopIterationLimit
-	err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.climbOn(ctx, s, outer, env, at) })
+	sq.stop = assay.StopIterationLimit
+	err := sq.inTime(ctx, s, env, func(s run.Scope) error { return sq.climbOn(ctx, s, outer, env, at) })
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
 	}
 	return err
@@ -235,21 +236,21 @@ func (f *finding) climbUp(ctx context.Context, s run.Scope, env Env, hints []str
 
 // climbOn makes the search at and those up the ladder from it, in scope s. Their rungs are recorded in
 // outer.
-func (f *finding) climbOn(ctx context.Context, s, outer run.Scope, env Env, at search) error {
-	for f.iterations < env.Limits.Iterations {
-		if f.stop = at.stop; f.stop != "" {
+func (sq *subQuestion) climbOn(ctx context.Context, s, outer run.Scope, env Env, at search) error {
+	for sq.iterations < env.Limits.Iterations {
+		if sq.stop = at.stop; sq.stop != "" {
 			return nil
 		}
-		if err := f.climb(ctx, s, outer, env, at); err != nil {
+		if err := sq.searchRung(ctx, s, outer, env, at); err != nil {
 			return err
 		}
-		if f.sufficient() {
-			f.stop = assay.StopSufficient
+		if sq.sufficient() {
+			sq.stop = assay.StopSufficient
 			return nil
 		}
-		if f.stop = assay.StopIterationLimit; f.iterations < env.Limits.Iterations {
+		if sq.stop = assay.StopIterationLimit; sq.iterations < env.Limits.Iterations {
 			var err error
-			if at, err = f.next(ctx, outer, env, at); err != nil {
+			if at, err = sq.next(ctx, outer, env, at); err != nil {
 				return err
 			}
 		}
@@ -257,9 +258,9 @@ func (f *finding) climbOn(ctx context.Context, s, outer run.Scope, env Env, at s
 	return nil
 }
 
-// timed returns a scope that ends with the time limit of a sub-question, or s if the time for all
-// searches of the run is shorter.
-func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
+// withTimeLimit returns a scope that ends with the time limit of a sub-question, or s if the time
+// for all searches of the run is shorter.
+func (e Env) withTimeLimit(ctx context.Context, s run.Scope) (run.Scope, error) {
 	limit := time.Duration(e.Limits.Seconds) * time.Second
 	if limit >= e.Limits.Wall*3/4 {
 		return s, nil
@@ -272,7 +273,7 @@ func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
 // time. Work between two parts, such as writing a draft, does not count. If the time is over, the
 // search has ended, hits that were not graded by then are graded without a model, and f.late is set. An
 // end of the time of the run is an error.
-func (f *finding) inTime(ctx context.Context, s run.Scope, env Env, look func(run.Scope) error) error {
+func (sq *subQuestion) inTime(ctx context.Context, s run.Scope, env Env, look func(run.Scope) error) error {
 	limit := time.Duration(env.Limits.Seconds) * time.Second
 	if limit >= env.Limits.Wall*3/4 {
 		return look(s)
@@ -281,90 +282,90 @@ func (f *finding) inTime(ctx context.Context, s run.Scope, env Env, look func(ru
 	if err != nil {
 		return err
 	}
-	looked := look(s.Until(start + max(0, limit-f.took)))
+	looked := look(s.Until(start + max(0, limit-sq.took)))
 	end, err := s.Elapsed(ctx)
 	if err != nil {
 		return err
 	}
-	f.took += end - start
+	sq.took += end - start
 	if stopOf(looked) != assay.StopDeadline || end >= env.Limits.Wall*3/4 {
 		return looked
 	}
-	f.late = true
-	f.ends(assay.StopDeadline, looked)
-	return f.gradeLate(ctx, s.Sub("late", 0), env)
+	sq.late = true
+	sq.endSearch(assay.StopDeadline, looked)
+	return sq.gradeWithoutModel(ctx, s.Sub("late", 0), env)
 }
 
 // gradeLate grades hits without a model if the time for a sub-question ended before they were
 // graded.
-func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
-	if f.stop != assay.StopDeadline || f.graded == len(f.searched) {
+func (sq *subQuestion) gradeWithoutModel(ctx context.Context, s run.Scope, env Env) error {
+	if sq.stop != assay.StopDeadline || sq.graded == len(sq.searched) {
 		return nil
 	}
-	err := f.regrade(ctx, s, env.gradingLocally())
+	err := sq.gradeAll(ctx, s, env.withLocalGrader())
 	if stopOf(err) != "" { // the whole run is out of time
 		return nil
 	}
 	if err == nil {
-		f.notes.say(assay.NoteLimit, "the time for a part of the question ended before its passages were graded; they were graded without a model")
+		sq.notes.say(assay.NoteLimit, "the time for a part of the question ended before its passages were graded; they were graded without a model")
 	}
 	return err
 }
 
-func (f *finding) wasTried(query string, filter assay.Filter) bool {
-	return slices.Contains(f.tries, tryOf(query, filter))
+func (sq *subQuestion) wasSearched(query string, filter assay.Filter) bool {
+	return slices.Contains(sq.searchKeys, searchKeyOf(query, filter))
 }
 
 // redrive searches once more for a part of the draft that is not grounded: by its failed claims if it
 // has any, else one rung up the ladder. It reports whether there are new hits.
-func (f *finding) redrive(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (bool, error) {
-	if f.cutShort() {
+func (sq *subQuestion) redrive(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (bool, error) {
+	if sq.cutShort() {
 		return false, nil
 	}
-	if f.ladder.unread > 0 {
-		f.ladder.unread = 0
-		before := f.accepted(len(f.hits))
-		err := f.regrade(ctx, s, env)
+	if sq.ladder.ungraded > 0 {
+		sq.ladder.ungraded = 0
+		before := sq.accepted(len(sq.hits))
+		err := sq.gradeAll(ctx, s, env)
 		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
+			sq.endSearch(stop, err)
 			return false, nil
 		}
-		if err != nil || !sameHits(before, f.accepted(len(f.hits))) {
+		if err != nil || !sameHits(before, sq.accepted(len(sq.hits))) {
 			return err == nil, err
 		}
 	}
-	if f.iterations >= env.Limits.Iterations {
+	if sq.iterations >= env.Limits.Iterations {
 		return false, nil
 	}
-	at, err := f.redriveBy(ctx, s, env, failed)
+	at, err := sq.redriveBy(ctx, s, env, failed)
 	if err != nil || at.stop != "" {
 		return false, err
 	}
-	known := len(f.hits)
-	err = f.inTime(ctx, s, env, func(limited run.Scope) error { return f.climb(ctx, limited, s, env, at) })
+	known := len(sq.hits)
+	err = sq.inTime(ctx, s, env, func(limited run.Scope) error { return sq.searchRung(ctx, limited, s, env, at) })
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return false, nil
 	}
-	return len(f.hits) > known, err
+	return len(sq.hits) > known, err
 }
 
 // redriveBy returns the search for a part of the draft that is not grounded.
-func (f *finding) redriveBy(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (search, error) {
+func (sq *subQuestion) redriveBy(ctx context.Context, s run.Scope, env Env, failed []checkedClaim) (search, error) {
 	for _, c := range failed {
-		if q := c.query(f.question); q != "" && !f.wasTried(q, f.lastFilter()) {
-			return search{rung: RungRedrive, query: q, filter: f.lastFilter(), why: "a statement of the draft is not grounded: " + remark(c.Reason)}, nil
+		if q := c.query(sq.question); q != "" && !sq.wasSearched(q, sq.lastFilter()) {
+			return search{rung: RungRedrive, query: q, filter: sq.lastFilter(), why: "a statement of the draft is not grounded: " + remarkLine(c.Reason)}, nil
 		}
 	}
-	return f.next(ctx, s, env, search{rung: f.ladder.top(), filter: f.lastFilter()})
+	return sq.next(ctx, s, env, search{rung: sq.ladder.top(), filter: sq.lastFilter()})
 }
 
 // lastFilter returns the filter of the sub-question's last search: its own until it is widened.
-func (f *finding) lastFilter() assay.Filter {
-	if slices.Contains(f.ladder.taken, RungWiden) {
+func (sq *subQuestion) lastFilter() assay.Filter {
+	if slices.Contains(sq.ladder.taken, RungWiden) {
 		return assay.Filter{}
 	}
-	return f.filter
+	return sq.filter
 }
 
 // sameHits reports whether two lists have the same hits in the same order.

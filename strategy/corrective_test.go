@@ -62,11 +62,11 @@ func equals(key, value string) assay.Filter {
 	return assay.Filter{Op: assay.OpEquals, Key: key, Value: assay.StringValue(value)}
 }
 
-// A climb is a rung as the journal has it.
+// climb is a rung as the journal has it.
 type climb struct {
 	path string
-	strategy.Climb
-	strategy.Footing
+	strategy.RungInput
+	strategy.RungOutput
 }
 
 // climbs returns the rungs in a journal.
@@ -78,10 +78,10 @@ func climbs(t *testing.T, records []assay.Record) []climb {
 			continue
 		}
 		c := climb{path: rec.Path}
-		if err := json.Unmarshal(rec.Input, &c.Climb); err != nil {
+		if err := json.Unmarshal(rec.Input, &c.RungInput); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(rec.Output, &c.Footing); err != nil {
+		if err := json.Unmarshal(rec.Output, &c.RungOutput); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasSuffix(rec.Path, "/"+string(c.Rung)) {

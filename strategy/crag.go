@@ -36,73 +36,73 @@ var cragSpec = Spec{
 // not cover the question. If the web is off, the answer reports it.
 func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	f := finding{question: env.Question, stop: assay.StopIterationLimit}
-	err := f.evaluate(ctx, s, &env)
+	sq := subQuestion{question: env.Question, stop: assay.StopIterationLimit}
+	err := sq.evaluate(ctx, s, &env)
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		err = nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if f.sufficient() {
-		f.stop = assay.StopSufficient
+	if sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "crag", []finding{f})
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "crag", []subQuestion{sq})
 	return answer, err
 }
 
 // evaluate searches, scores the hits, acts on the scores and grades the hits that are used.
-func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
-	if _, err := f.find(ctx, s, *env, assay.Query{Text: f.question}); err != nil {
+func (sq *subQuestion) evaluate(ctx context.Context, s run.Scope, env *Env) error {
+	if _, err := sq.search(ctx, s, *env, assay.Query{Text: sq.question}); err != nil {
 		return err
 	}
-	f.grade.Missing = []string{asked(env.Question).line(f.question)} // until hits are used
-	scores, err := env.score(ctx, s, f.question, f.hits, &f.notes)
+	sq.grade.Missing = []string{questionSources(env.Question).line(sq.question)} // until hits are used
+	scores, err := env.score(ctx, s, sq.question, sq.hits, &sq.notes)
 	if err != nil {
 		return err
 	}
-	if n := len(f.hits) - len(scores); n > 0 {
-		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
+	if n := len(sq.hits) - len(scores); n > 0 {
+		sq.notes.say(assay.NoteLeftOut, fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
 	}
 	settings := env.Settings.CRAG
-	relevant, ambiguous, aside := f.scored(scores, settings)
-	f.hits = relevant
+	relevant, ambiguous, aside := sq.scored(scores, settings)
+	sq.hits = relevant
 	switch {
 	case len(relevant) >= settings.Relevant:
 		aside = append(ambiguous, aside...)
 	case len(relevant)+len(ambiguous) >= settings.Relevant:
 		if env.Limits.Passages == 0 { // with a fixed number, whole passages are compared
-			if ambiguous, err = env.refine(ctx, s, f.question, ambiguous, &f.notes); err != nil {
+			if ambiguous, err = env.refine(ctx, s, sq.question, ambiguous, &sq.notes); err != nil {
 				return err
 			}
 			env.Limits.Keep = max(env.Limits.Keep, len(relevant)+len(ambiguous)) // excerpts are short
 		}
-		f.hits = append(f.hits, ambiguous...)
+		sq.hits = append(sq.hits, ambiguous...)
 	default:
 		aside = append(ambiguous, aside...)
-		f.notes.say(assay.NoteSearch, fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question",
+		sq.notes.say(assay.NoteSearch, fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question",
 			count(settings.Relevant, "passage", "passages"), settings.Incorrect))
-		err := env.fromWeb(ctx, s, f)
+		err := env.searchWebFor(ctx, s, sq)
 		if stop := stopOf(err); stop != "" { // the relevant hits are used without the web
-			f.ends(stop, err)
-			f.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
+			sq.endSearch(stop, err)
+			sq.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left left to search the web to the end (%s)", stop))
 		} else if err != nil {
 			return err
 		}
 	}
-	if len(f.hits) > 0 {
-		slices.SortStableFunc(f.hits, byScore) // with those of the web
-		err = f.regrade(ctx, s, *env)
+	if len(sq.hits) > 0 {
+		slices.SortStableFunc(sq.hits, byScore) // with those of the web
+		err = sq.gradeAll(ctx, s, *env)
 	}
-	f.hits = append(f.hits, aside...) // reported as the closest passages
+	sq.hits = append(sq.hits, aside...) // reported as the closest passages
 	return err
 }
 
 // scored sets the scores of the hits and groups the hits by score, best first. Hits without a score
 // are irrelevant.
-func (f *finding) scored(scores []float64, c CRAGSettings) (relevant, ambiguous, irrelevant []assay.Hit) {
-	hits := slices.Clone(f.hits)
+func (sq *subQuestion) scored(scores []float64, c CRAGSettings) (relevant, ambiguous, irrelevant []assay.Hit) {
+	hits := slices.Clone(sq.hits)
 	for i, score := range scores {
 		hits[i].Scores.Score = &score
 	}
@@ -133,12 +133,12 @@ func byScore(a, b assay.Hit) int {
 
 // refine returns the parts of hits that bear on a question, as hits with the scores of the whole
 // hit. Hits without such parts are dropped.
-func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []assay.Hit, said *notes) ([]assay.Hit, error) {
+func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []assay.Hit, notes *noteList) ([]assay.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
 	}
 	whole := role.WholeHits(hits)
-	out, err := hand(ctx, s.Sub("refine", 0), e, job[scoreInput, role.Refinement]{
+	out, err := runRole(ctx, s.Sub("refine", 0), e, job[scoreInput, role.Refinement]{
 		task: role.RefinerTask,
 		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.Refinement, error) {
 			out, err := e.Roles.Judge.Refine(ctx, c, in.Question, in.Hits)
@@ -148,7 +148,7 @@ func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []as
 			return out, err
 		},
 		cautious: role.Refinement{Parts: whole},
-	}, scoreInput{question, hits}, said)
+	}, scoreInput{question, hits}, notes)
 	if err != nil {
 		return nil, err
 	}
@@ -194,20 +194,20 @@ type scoreInput struct {
 
 // score asks the scorer for the scores of the hits, at most as many as one search returns. An
 // invalid score becomes role.CautiousScore.
-func (e Env) score(ctx context.Context, s run.Scope, question string, hits []assay.Hit, said *notes) ([]float64, error) {
+func (e Env) score(ctx context.Context, s run.Scope, question string, hits []assay.Hit, notes *noteList) ([]float64, error) {
 	hits = hits[:min(len(hits), e.Limits.Candidates)]
 	if len(hits) == 0 {
 		return nil, nil
 	}
 	cautious := slices.Repeat([]float64{role.CautiousScore}, len(hits))
-	out, err := hand(ctx, s, e, job[scoreInput, role.HitScores]{
+	out, err := runRole(ctx, s, e, job[scoreInput, role.HitScores]{
 		task: role.ScorerTask,
 		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.HitScores, error) {
 			out, err := e.Roles.Judge.Score(ctx, c, in.Question, in.Hits)
 			return sound(out, len(in.Hits)), err
 		},
 		cautious: role.HitScores{Scores: cautious},
-	}, scoreInput{question, hits}, said)
+	}, scoreInput{question, hits}, notes)
 	if err == nil && len(out.Scores) != len(hits) {
 		return nil, fmt.Errorf("%d scores for %d hits: %w", len(out.Scores), len(hits), assay.ErrDamaged)
 	}
@@ -233,7 +233,7 @@ func sound(out role.HitScores, n int) role.HitScores {
 		}
 	}
 	if bad > 0 {
-		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s outside of 0 to 1, for which %v counts", count(bad, "score", "scores"), role.CautiousScore))
+		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s outside of 0 to 1, replaced by %v", count(bad, "score", "scores"), role.CautiousScore))
 	}
 	return out
 }

@@ -357,7 +357,7 @@ func TestWebPages(t *testing.T) {
 	if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || strings.Contains(a.Text, "no days") || len(a.Citations) != 1 || a.Citations[0].URI != "https://example.com/down" {
 		t.Errorf("%s: %q, %+v; %s", a.Status, a.Text, a.Citations, a.Justification)
 	}
-	for _, want := range []string{"https://example.com/down was not read: ", "https://example.com/down counts with what the search shows of it alone", "http://10.0.0.1/ was not read: "} {
+	for _, want := range []string{"https://example.com/down was not read: ", "https://example.com/down counts with its search snippet only", "http://10.0.0.1/ was not read: "} {
 		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, want) }) {
 			t.Errorf("notes %q, want %q", a.Notes, want)
 		}
@@ -444,7 +444,7 @@ func TestWebPrice(t *testing.T) {
 		if spent := r.Scope().Spent().CostMicros; len(w.asked) != asked || spent != int64(asked)*5000 || !strings.Contains(a.Text, "seven days") {
 			t.Errorf("with %d to spend: asked %d times for %d: %s %q (%s), %q", limit, len(w.asked), spent, a.Status, a.Text, a.Stop, a.Notes)
 		}
-		if asked == 0 && !slices.Contains(noteTexts(a.Notes), "the run had no room left to search the web to the end (money_budget)") {
+		if asked == 0 && !slices.Contains(noteTexts(a.Notes), "the run had no budget left left to search the web to the end (money_budget)") {
 			t.Errorf("notes %q", a.Notes)
 		}
 	}

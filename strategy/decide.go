@@ -42,14 +42,14 @@ const (
 
 // verdictState describes the draft and the verdicts on it.
 type verdictState struct {
-	draft     draftState
-	supported bool // at least one claim is supported
-	failed    bool // the verifier failed at some claim
-	torn      bool // an entry of a list, a table or a conflict was left out
-	open      bool // the writer reports an open point
-	dropped   bool // statements were refused and have no replacement
-	heldBack  bool // a judge or reflector has not accepted the answer
-	responds  response
+	draft           draftState
+	supported       bool // at least one claim is supported
+	failed          bool // the verifier failed at some claim
+	leavesOutMember bool // an entry of a list, a table or a conflict was left out
+	open            bool // the writer reports an open point
+	dropped         bool // statements were refused and have no replacement
+	heldBack        bool // a judge or reflector has not accepted the answer
+	responds        response
 }
 
 // draftState describes how a draft came about.
@@ -61,7 +61,7 @@ const (
 	draftNoService                   // a managed service failed
 	draftEmpty                       // the writer returned no statement
 	draftWritten
-	draftSalvaged // quotations, because the run was cut short before a draft
+	draftQuoted // quotations, because the run was cut short before a draft
 )
 
 // response is how well the shown answer responds to the question, independent of its evidence.
@@ -98,7 +98,7 @@ func decideSupported(e evidenceState, v verdictState) (assay.Status, assay.Reaso
 		return assay.NotFound, assay.ReasonNoAnswer
 	case v.responds == respondsNot:
 		return assay.NotFound, assay.ReasonOffTopic
-	case v.draft == draftSalvaged:
+	case v.draft == draftQuoted:
 		return assay.Incomplete, assay.ReasonCutShort
 	case e.conflict == conflictVersions && e.covered == coveredAll:
 		return assay.Conflicting, assay.ReasonVersions
@@ -108,7 +108,7 @@ func decideSupported(e evidenceState, v verdictState) (assay.Status, assay.Reaso
 		return assay.Conflicting, assay.ReasonDeclared
 	case e.covered != coveredAll:
 		return assay.Incomplete, assay.ReasonPartsOpen
-	case v.torn:
+	case v.leavesOutMember:
 		return assay.Incomplete, assay.ReasonTorn
 	case v.failed:
 		return assay.Incomplete, assay.ReasonUnverified

@@ -34,7 +34,7 @@ func everyEvidence(f func(evidenceState)) {
 
 // everyVerdict calls f with every verdictState.
 func everyVerdict(f func(verdictState)) {
-	for draft := draftNone; draft <= draftSalvaged; draft++ {
+	for draft := draftNone; draft <= draftQuoted; draft++ {
 		for responds := respondsUnjudged; responds <= respondsWell; responds++ {
 			for bits := range 1 << 6 {
 				is := func(k int) bool { return bits&(1<<k) != 0 }
@@ -74,7 +74,7 @@ func TestDecideEverything(t *testing.T) {
 // promise returns the promise of a status that does not hold, or "".
 func promise(status assay.Status, e evidenceState, v verdictState, stop assay.Stop) string {
 	whole := v.supported && e.found == foundFit && e.covered == coveredAll && v.draft == draftWritten &&
-		!v.failed && !v.torn && !v.open && !v.heldBack && stop != assay.StopAmbiguous && stop != assay.StopMalformed &&
+		!v.failed && !v.leavesOutMember && !v.open && !v.heldBack && stop != assay.StopAmbiguous && stop != assay.StopMalformed &&
 		v.responds != respondsNot && v.responds != respondsFailed && (!v.dropped || v.responds == respondsWell)
 	cut := spentBy(stop) || stop == assay.StopMalformed
 	shown := v.supported && e.found == foundFit && v.responds != respondsNot && stop != assay.StopAmbiguous
@@ -133,10 +133,10 @@ func TestDecide(t *testing.T) {
 		{"the verifier failed at some", func(_ *evidenceState, v *verdictState) { v.failed = true }, "", assay.Incomplete, assay.ReasonUnverified},
 		{"a dropped aside", func(_ *evidenceState, v *verdictState) { v.dropped = true }, "", assay.Answered, assay.ReasonSupported},
 		{"a dropped statement, and little else", func(_ *evidenceState, v *verdictState) { v.dropped, v.responds = true, respondsPartly }, "", assay.Incomplete, assay.ReasonGaps},
-		{"torn", func(_ *evidenceState, v *verdictState) { v.torn = true }, "", assay.Incomplete, assay.ReasonTorn},
+		{"torn", func(_ *evidenceState, v *verdictState) { v.leavesOutMember = true }, "", assay.Incomplete, assay.ReasonTorn},
 		{"open", func(_ *evidenceState, v *verdictState) { v.open = true }, "", assay.Incomplete, assay.ReasonGaps},
 		{"held back", func(_ *evidenceState, v *verdictState) { v.heldBack = true }, "", assay.Incomplete, assay.ReasonNotAccepted},
-		{"salvaged", func(_ *evidenceState, v *verdictState) { v.draft = draftSalvaged }, assay.StopDeadline, assay.Incomplete, assay.ReasonCutShort},
+		{"salvaged", func(_ *evidenceState, v *verdictState) { v.draft = draftQuoted }, assay.StopDeadline, assay.Incomplete, assay.ReasonCutShort},
 		{"quoted for a writer that failed", func(_ *evidenceState, v *verdictState) { v.draft = draftFailed }, "", assay.Incomplete, assay.ReasonGaps},
 		{"asked back", func(*evidenceState, *verdictState) {}, assay.StopAmbiguous, assay.Incomplete, assay.ReasonAmbiguous},
 		{"nothing supported", func(_ *evidenceState, v *verdictState) { v.supported = false }, "", assay.Incomplete, assay.ReasonUnsupported},
@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestOnlyDecideSetsStatus checks that only settle, which calls decide, sets the status of an
+// TestOnlyDecideSetsStatus checks that only updateStatus, which calls decide, sets the status of an
 // answer.
 func TestOnlyDecideSetsStatus(t *testing.T) {
 	assigned := regexp.MustCompile(`\.Status\b(?:, [^=]+)? :?= |\bStatus: +assay\.`)
@@ -203,7 +203,7 @@ func TestErrorStateStays(t *testing.T) {
 	r := Result{Answer: assay.Answer{Stop: assay.StopMalformed, Claims: make([]assay.Claim, 1)}}
 	r.evidence = evidenceState{found: foundFit, sufficient: true, covered: coveredAll}
 	r.verdicts = verdictState{draft: draftWritten, supported: true, responds: respondsWell}
-	r.settle()
+	r.updateStatus()
 	r.stopped(assay.StopCallBudget)
 	if r.Status != assay.Incomplete || r.Stop != assay.StopMalformed {
 		t.Errorf("%s (%s), want incomplete, malformed_calls", r.Status, r.Stop)

@@ -120,7 +120,7 @@ func TestTable(t *testing.T) {
 	}
 	notes := []string{
 		"generator: a table's row that does not fit its columns was left out",
-		"left out: 2 of 6 statements: 1 because the words it cites do not say it, 1 because it cannot be shown as it is",
+		"left out: 2 of 6 statements: 1 because its citation does not support it, 1 because it cannot be shown as it is",
 	}
 	if diff := cmp.Diff(notes, noteTexts(a.Notes)); a.Status != assay.Incomplete || diff != "" {
 		t.Errorf("%s, notes (-want +got):\n%s", a.Status, diff)
@@ -225,18 +225,18 @@ func TestLeftOut(t *testing.T) {
 	}{
 		{"all stands", role.Draft{Shape: role.List, Statements: []role.Statement{item("One."), item("Two.")}}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
 		{"prose", role.Draft{Statements: []role.Statement{prose("One."), prose("A lie."), prose("Two.")}}, "One. [1] Two. [1]", assay.Answered,
-			"left out: 1 of 3 statements, because the words it cites do not say it"},
+			"left out: 1 of 3 statements, because its citation does not support it"},
 		{"items", role.Draft{Shape: role.List, Statements: []role.Statement{item("A lie."), item("One."), item("Two lie.")}}, "- One. [1]", assay.Incomplete,
-			"left out: 2 of 3 statements, because the words they cite do not say them"},
+			"left out: 2 of 3 statements, because their citations do not support them"},
 		{"the beginning of an item", role.Draft{Shape: role.List, Statements: []role.Statement{item("One."), item("A lie. And so it goes."), item("Two.")}},
-			"- One. [1]\n- And so it goes. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 4 statements, because the words it cites do not say it"},
+			"- One. [1]\n- And so it goes. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 4 statements, because its citation does not support it"},
 		{"a row", role.Draft{Shape: role.Table, Columns: table, Statements: []role.Statement{row("roll", "one"), row("lie", "two")}},
-			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because the words it cites do not say it"},
+			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because its citation does not support it"},
 		{"a row with a link", role.Draft{Shape: role.Table, Columns: table, Statements: []role.Statement{row("roll", "one"), row("coffee", "[two](https://evil.example)")}},
 			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because it cannot be shown as it is"},
 		{"an item that the generator left out", role.Draft{Shape: role.List, Statements: []role.Statement{item("One.")}, Torn: true}, "- One. [1]", assay.Incomplete, ""},
 		{"all", role.Draft{Statements: []role.Statement{prose("A lie.")}}, "Passages were found, but nothing that was written from them could be verified.", assay.Incomplete,
-			"left out: 1 of 1 statement, because the words it cites do not say it"},
+			"left out: 1 of 1 statement, because its citation does not support it"},
 	}
 	for _, tt := range tests {
 		a, _ := drafted(t, tt.draft, func(c string) bool { return !strings.Contains(c, "lie") })
@@ -265,8 +265,8 @@ func TestSomethingFell(t *testing.T) {
 	}{
 		{"all stands", []role.Draft{said("One.", "Two.")}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
 		{"it learns", []role.Draft{said("One.", "A lie."), said("One.", "Two.")}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
-		{"it does not", []role.Draft{said("One.", "A lie."), said("Three.", "A lie.", "Lies.")}, "- One. [1]", assay.Incomplete, "left out: 1 of 2 statements, because the words it cites do not say it"},
-		{"it does worse", []role.Draft{said("One.", "Two.", "A lie."), said()}, "- One. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 3 statements, because the words it cites do not say it"},
+		{"it does not", []role.Draft{said("One.", "A lie."), said("Three.", "A lie.", "Lies.")}, "- One. [1]", assay.Incomplete, "left out: 1 of 2 statements, because its citation does not support it"},
+		{"it does worse", []role.Draft{said("One.", "Two.", "A lie."), said()}, "- One. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 3 statements, because its citation does not support it"},
 	}
 	for _, tt := range tests {
 		l := newLibrary("The kiosk opens at nine. A roll is one euro.")
@@ -361,7 +361,7 @@ func TestLinksAreDropped(t *testing.T) {
 		t.Errorf("text %q, want %q; judged %q", a.Text, want, judged)
 	}
 	want := []string{
-		"generator: a citation number that was never given was left out",
+		"generator: an unknown citation number was left out",
 		"generator: a statement with a link, an image or markup that is not of the cited sources was left out",
 		"left out: 3 of 5 statements, because they cannot be shown as they are",
 	}

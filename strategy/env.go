@@ -91,18 +91,18 @@ type state struct {
 
 	understood string // the whole question, as asked or, of a follow-up, as it was understood; empty: same as Question
 
-	whole string // the question with the names of its collections; empty: same as Question
+	fullQuestion string // the question with the names of its collections; empty: same as Question
 
-	span      []string // collections that are searched separately; empty: all together
-	spanNamed bool     // the question names them
-	placed    bool     // the question names the only collection that is searched
+	splitCollections []string // collections that are searched separately; empty: all together
+	splitNamed       bool     // the question names them
+	oneCollection    bool     // the question names the only collection that is searched
 
-	searches      *searches    // of the run
-	first         *firstSearch // hits of the search for the question itself; nil: not recorded
-	untold        untold       // unresolved words of a follow-up
-	picked        string       // name of the chosen meaning, whose passages alone are read; empty: all are
-	eachForItself bool         // the parts ask the same of different things, so their answers may differ
-	versions      bool         // the parts are versions of one document
+	searches      *searches            // of the run
+	first         *firstSearch         // hits of the search for the question itself; nil: not recorded
+	unresolved    unresolvedReferences // unresolved words of a follow-up
+	chosenMeaning string               // name of the chosen meaning, whose passages alone are read; empty: all are
+	mayDiffer     bool                 // the parts ask the same of different things, so their answers may differ
+	versions      bool                 // the parts are versions of one document
 
 	compares bool // the question compares things, each of which needs evidence
 	revises  bool // the planner may revise the plan after each hop
@@ -119,8 +119,8 @@ func (e Env) writer() string { return e.Began[role.GeneratorRole] }
 // withoutWriter returns e with a generator that is not a model.
 func (e Env) withoutWriter() Env { return e.withoutModel(role.GeneratorRole) }
 
-// gradingLocally returns e with the local grader.
-func (e Env) gradingLocally() Env {
+// withLocalGrader returns e with the local grader.
+func (e Env) withLocalGrader() Env {
 	e.Roles.Grader = local.Grader{Reader: e.Roles.Reader}
 	return e.withoutModel(role.GraderRole)
 }
@@ -200,10 +200,10 @@ type Limits struct {
 	// together; 6000.
 	ContextTokens int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 
-	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are searched for; others are reported as missing; 6
-	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance below which a hit does not count; 0.5
-	Held  float64       `json:"held,omitempty" yaml:"held"`   // least probability that the passages hold the answer, for graders that estimate it; local.DefaultHeld
-	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
+	Parts            int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are searched for; others are reported as missing; 6
+	Floor            float64       `json:"floor,omitempty" yaml:"floor"` // relevance below which a hit does not count; 0.5
+	MinAnswerability float64       `json:"held,omitempty" yaml:"held"`   // least probability that the passages hold the answer, for graders that estimate it; local.DefaultMinAnswerability
+	Wall             time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
 
 	// Passages is the fixed number of passages given to the generator, if as many were found. It
 	// serves to compare strategies. 0 means no fixed number.
@@ -222,7 +222,7 @@ type Limits struct {
 }
 
 // defaultLimits replace zero fields of Limits.
-var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
+var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, MinAnswerability: local.DefaultMinAnswerability, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
 
@@ -235,7 +235,7 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.ContextTokens, below.ContextTokens)
 	or(&l.Parts, below.Parts)
 	or(&l.Floor, below.Floor)
-	or(&l.Held, below.Held)
+	or(&l.MinAnswerability, below.MinAnswerability)
 	or(&l.Wall, below.Wall)
 	or(&l.Passages, below.Passages)
 	or(&l.Alone, below.Alone)

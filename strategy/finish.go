@@ -11,46 +11,45 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
-	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
 
-// finish turns findings into the answer. It numbers the evidence, has the draft written and cut
-// into claims, reads the cited bytes back, has each claim verified, keeps the supported claims and
-// decides the status. It also returns the parts of the draft that are not grounded.
-func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []ungroundedPart, err error) {
+// finish turns sub-questions into the answer. It numbers the evidence, has the draft written and
+// cut into claims, reads the cited bytes back, has each claim verified, keeps the supported claims
+// and decides the status. It also returns the parts of the draft that are not grounded.
+func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []subQuestion) (r Result, ungrounded []ungroundedPart, err error) {
 	for i := range found {
 		if e.inLoop {
 			break
 		}
-		if err := found[i].gradePassed(ctx, s.Sub("passed", i), e); err != nil {
+		if err := found[i].gradeAfterSkip(ctx, s.Sub("passed", i), e); err != nil {
 			return Result{}, nil, err
 		}
 	}
-	evidence, parts := e.mint(found)
-	if len(evidence) == 0 || e.astray(found) {
+	evidence, parts := e.numberEvidence(found)
+	if len(evidence) == 0 || e.offTopic(found) {
 		return e.notFound(strategy, found), nil, nil
 	}
-	said := &found[0].notes // notes of the first finding appear in the answer
-	if _, alone := e.alone(found); alone {
-		said.say(assay.NoteLeftOut, "one passage is far more relevant than the others, and is read alone")
+	notes := &found[0].notes // notes of the first sub-question appear in the answer
+	if _, alone := e.onlyHit(found); alone {
+		notes.say(assay.NoteLeftOut, "one passage is far more relevant than the others; only it was read")
 	} else if e.writer() != "" {
-		for _, f := range found {
-			if n := len(f.accepted(len(f.hits))) - e.Limits.Keep; n > 0 {
-				said.say(assay.NoteLeftOut, fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
+		for _, sq := range found {
+			if n := len(sq.accepted(len(sq.hits))) - e.Limits.Keep; n > 0 {
+				notes.say(assay.NoteLeftOut, fmt.Sprintf("%d passages relevant to %q were left out: at most %d are read", n, questionSources(e.Question).line(sq.question), e.Limits.Keep))
 			}
 		}
 	}
 	question := e.Question
-	if e.writer() != "" && e.whole != "" {
-		question = e.whole // a model reads it and does not match its words
+	if e.writer() != "" && e.fullQuestion != "" {
+		question = e.fullQuestion // a model reads it and does not match its words
 	}
-	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice, SubAnswers: e.subs}
+	in := role.GenerateInput{Question: question, Parts: e.splitPartsByCollection(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice, SubAnswers: e.subs}
 	if e.writer() != "" {
-		e.sayCut(in, said)
+		e.sayCut(in, notes)
 	}
-	w, err := e.write(ctx, s, in, said, &found[0].written)
+	w, err := e.write(ctx, s, in, notes, &found[0].lastDraft)
 	if stopOf(err) != "" {
 		return e.unfinished(strategy, found, w, err), nil, nil
 	}
@@ -58,11 +57,11 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		return Result{}, nil, err
 	}
 	if w.unfinished == nil && e.searchesUnsupported(strategy) {
-		if w, evidence, err = e.searchUnsupported(ctx, s.Sub(judged.Sought, 0), found, parts, w, evidence, said); err != nil {
+		if w, evidence, err = e.searchUnsupported(ctx, s.Sub(judged.Sought, 0), found, parts, w, evidence, notes); err != nil {
 			return Result{}, nil, err
 		}
 	}
-	if err := e.replace(ctx, s, &w, said); err != nil {
+	if err := e.replace(ctx, s, &w, notes); err != nil {
 		return Result{}, nil, err
 	}
 	supported := w.supported()
@@ -72,7 +71,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	ungrounded = w.ungrounded(found, parts)
 	r = e.compose(strategy, found, parts, w)
 	r.stopped(w.ended)
-	e.bySpan(&r, evidence)
+	e.noteCitedPerCollection(&r, evidence)
 	return r, ungrounded, nil
 }
 
@@ -85,7 +84,7 @@ type ungroundedPart struct {
 // ungrounded returns the parts of the question that have a refused claim, or that were graded
 // sufficient and have no supported one. A claim belongs to the first part whose evidence it cites,
 // or else to the first part.
-func (w checkedDraft) ungrounded(found []finding, parts []role.Part) []ungroundedPart {
+func (w checkedDraft) ungrounded(found []subQuestion, parts []role.Part) []ungroundedPart {
 	supported := w.supported()
 	refused := make([][]checkedClaim, len(parts))
 	for _, c := range w.dropped() {
@@ -103,16 +102,16 @@ func (w checkedDraft) ungrounded(found []finding, parts []role.Part) []ungrounde
 }
 
 // unfinished returns the result of a run that ended before an answer was written and verified.
-func (e Env) unfinished(strategy string, found []finding, w checkedDraft, err error) Result {
+func (e Env) unfinished(strategy string, found []subQuestion, w checkedDraft, err error) Result {
 	for i := range found {
-		found[i].ends(stopOf(err), err)
+		found[i].endSearch(stopOf(err), err)
 	}
 	r := e.notFound(strategy, found)
 	r.evidence.found = foundFit
 	if len(w.draft.Statements) > 0 {
 		r.verdicts.draft = draftWritten
 	}
-	r.settle()
+	r.updateStatus()
 	return r
 }
 
@@ -121,8 +120,8 @@ func without[T comparable](list, others []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(others, x) })
 }
 
-// more appends those of others that lines does not contain.
-func more(lines []string, others ...string) []string {
+// appendNew appends those of others that lines does not contain.
+func appendNew(lines []string, others ...string) []string {
 	for _, l := range others {
 		if !slices.Contains(lines, l) {
 			lines = append(lines, l)
@@ -131,8 +130,8 @@ func more(lines []string, others ...string) []string {
 	return lines
 }
 
-// failures returns the number of claims for which the verifier failed.
-func failures(checked []checkedClaim) int {
+// failedCount returns the number of claims for which the verifier failed.
+func failedCount(checked []checkedClaim) int {
 	n := 0
 	for _, c := range checked {
 		if c.Failed {
@@ -142,187 +141,21 @@ func failures(checked []checkedClaim) int {
 	return n
 }
 
-// mint numbers the accepted hits of the findings and returns, for each finding, the numbers of its
-// evidence. A hit gets the number of another if it is the same, lies in it, as a passage in its
-// section, or is a near-duplicate of it.
-//
-// If the number of passages is fixed, the findings take turns until it is reached: each with its
-// best accepted hit, each with its second, and so on. The best of the other hits fill remaining
-// places.
-func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
-	m := newMinting(found, e.Limits.Passages)
-	if hit, ok := e.alone(found); ok {
-		m.accepted[0] = []assay.Hit{hit}
-	}
-	if e.Limits.Passages == 0 {
-		for i := range found {
-			for k := 0; k < len(m.accepted[i]) && len(m.parts[i].Evidence) < e.Limits.Keep; k++ {
-				m.add(i, m.accepted[i][k])
-			}
-		}
-		return m.evidence, m.parts
-	}
-	for k, more := 0, true; more && len(m.evidence) < e.Limits.Passages; k++ {
-		more = false
-		for i, hits := range m.accepted {
-			if k < len(hits) && len(m.evidence) < e.Limits.Passages {
-				m.add(i, hits[k])
-				more = true
-			}
-		}
-	}
-	for _, h := range m.others(found) {
-		if len(m.evidence) == e.Limits.Passages {
-			break
-		}
-		m.add(h.finding, h.Hit)
-	}
-	return m.evidence, m.parts
-}
-
-// A minting collects and numbers evidence.
-type minting struct {
-	accepted [][]assay.Hit // by finding, best first
-	all      []assay.Hit   // all accepted hits
-	said     retrieve.Sayings
-	evidence []assay.Evidence
-	parts    []role.Part
-}
-
-func newMinting(found []finding, passages int) *minting {
-	m := &minting{}
-	for _, f := range found {
-		hits := f.accepted(len(f.hits))
-		if f.best != nil && passages > 0 {
-			hits = f.best
-		}
-		m.accepted, m.all = append(m.accepted, hits), append(m.all, hits...)
-		m.parts = append(m.parts, role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}})
-	}
-	return m
-}
-
-// add adds a hit to the evidence of a finding.
-func (m *minting) add(finding int, h assay.Hit) {
-	h = widest(h, m.all)
-	i, known := m.said.Add(h)
-	if !known {
-		m.evidence = append(m.evidence, assay.Evidence{Number: i + 1, Hit: h})
-	}
-	if p := &m.parts[finding]; !slices.Contains(p.Evidence, i+1) {
-		p.Evidence = append(p.Evidence, i+1)
-	}
-}
-
-// A foundHit is a hit with the index of its finding.
-type foundHit struct {
-	assay.Hit
-	finding int
-	place   int // best rank in any search, from 0
-}
-
-// others returns the hits that no finding accepted, in the order in which searches ranked them.
-// That order accounts for links from one hit to another; the relevance of a single hit does not.
-func (m *minting) others(found []finding) []foundHit {
-	known := map[string]bool{}
-	for _, h := range m.all {
-		known[h.Chunk.ID] = true
-	}
-	var others []foundHit
-	for i, f := range found {
-		for _, h := range f.hits {
-			if !known[h.Chunk.ID] {
-				known[h.Chunk.ID] = true
-				others = append(others, foundHit{h, i, f.places[h.Chunk.ID]})
-			}
-		}
-	}
-	hop := func(h foundHit) int { // a hop has already handed on its best hits, so the rest come last
-		if found[h.finding].best != nil {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(others, func(a, b foundHit) int { return cmp.Or(hop(a)-hop(b), cmp.Compare(a.place, b.place)) })
-	return others
-}
-
-// widest returns the longest hit that contains h, or h itself.
-func widest(h assay.Hit, all []assay.Hit) assay.Hit {
-	best := h
-	for _, o := range all {
-		a, b := h.Chunk, o.Chunk
-		holds := a.Document == b.Document && a.Version == b.Version && b.Start <= a.Start && a.End <= b.End
-		if holds && b.End-b.Start > best.Chunk.End-best.Chunk.Start {
-			best = o
-		}
-	}
-	return best
-}
-
-// assemble selects the excerpts of the evidence that a generator reads, within
-// Limits.ContextTokens.
-func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excerpt {
-	hits := make([]assay.Hit, len(evidence))
-	for i, ev := range evidence {
-		hits[i] = ev.Hit
-	}
-	var terms []assay.Term
-	for _, p := range parts {
-		for _, t := range p.Terms {
-			if !slices.ContainsFunc(terms, func(o assay.Term) bool { return o.Stem == t.Stem }) {
-				terms = append(terms, t)
-			}
-		}
-	}
-	excerpts, _ := retrieve.Assemble(hits, terms, e.Limits.ContextTokens) // the full hits remain evidence
-	context := make([]role.Excerpt, len(excerpts))
-	for i, x := range excerpts {
-		context[i].Evidence = evidence[x.Hit].Number
-		for _, s := range x.Spans {
-			context[i].Spans = append(context[i].Spans, role.Span(s))
-		}
-	}
-	return context
-}
-
-// sayCut notes which of the evidence does not fit into Limits.ContextTokens.
-func (e Env) sayCut(in role.GenerateInput, said *notes) {
-	whole, read := 0, 0
-	for _, ev := range in.Evidence {
-		whole += len(ev.Hit.Text)
-	}
-	for _, x := range in.Context {
-		for _, sp := range x.Spans {
-			read += sp.End - sp.Start
-		}
-	}
-	switch left := len(in.Evidence) - len(in.Context); {
-	case len(in.Context) == 0: // then all of it is read
-	case left > 0:
-		said.say(assay.NoteLeftOut, fmt.Sprintf("of %s to answer from, %d are left out: more than %d tokens of them are not read",
-			count(len(in.Evidence), "passage", "passages"), left, e.Limits.ContextTokens))
-	case read < whole:
-		said.say(assay.NoteLeftOut, fmt.Sprintf("%s shortened: more than %d tokens of the evidence are not read",
-			count(len(in.Evidence), "passage to answer from is", "passages to answer from are"), e.Limits.ContextTokens))
-	}
-}
-
 // A checkedClaim is a claim with its citations and the verifier's judgement.
 type checkedClaim struct {
 	ground.Claim
 	ground.Judgement
-	cited     []assay.Citation // without Claim, which is set when the answer is composed
-	statement int              // index in the draft of the statement that it is cut from; -1: none
-	section   string           // heading of its section; empty: none
-	row       *ground.Row      // of a table; nil: not a row
-	said      string           // standalone form; empty: same as its text
-	repaired  bool             // it cites other words than the draft did
-	replaced  bool             // refused and replaced by a sentence of the source
-	quoted    bool             // it is such a sentence of the source
-	inItem    bool             // its statement is an item of a list
-	verbatim  bool             // word for word an item or a row of its source, shown with its lead or its heads
-	decides   role.YesNo       // the yes or no that it answers with; empty: none
+	cited      []assay.Citation // without Claim, which is set when the answer is composed
+	statement  int              // index in the draft of the statement that it is cut from; -1: none
+	section    string           // heading of its section; empty: none
+	row        *ground.Row      // of a table; nil: not a row
+	standalone string           // standalone form; empty: same as its text
+	repaired   bool             // it cites other words than the draft did
+	replaced   bool             // refused and replaced by a sentence of the source
+	quoted     bool             // it is such a sentence of the source
+	inItem     bool             // its statement is an item of a list
+	verbatim   bool             // word for word an item or a row of its source, shown with its lead or its heads
+	decides    role.YesNo       // the yes or no that it answers with; empty: none
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -337,7 +170,7 @@ func (c checkedClaim) cites(document string) bool {
 
 // check cuts a draft into claims and verifies each against the exact bytes that it cites. Sentences
 // of the evidence that contradict a claim are added as claims of their own.
-func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence []assay.Evidence, said *notes) error {
+func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence []assay.Evidence, notes *noteList) error {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
 		return err
@@ -351,30 +184,30 @@ func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence [
 		claims[i].verbatim = w.quoted && verbatim(w.draft.Statements[c.statement], passages)
 	}
 	w.evidence, w.passages = evidence, passages
-	if w.conflicts, err = e.conflicts(ctx, s, evidence, passages, said); err != nil {
+	if w.conflicts, err = e.conflicts(ctx, s, evidence, passages, notes); err != nil {
 		return err
 	}
 	claims = append(claims, w.opposing(claims, evidence, passages, e.ReaderModel != "")...)
-	if err := e.judge(ctx, s, claims, evidence, passages, said); err != nil {
+	if err := e.judge(ctx, s, claims, evidence, passages, notes); err != nil {
 		return err
 	}
-	if claims, err = e.repair(ctx, s.Sub(judged.Repair, 0), w, claims, evidence, passages, said); err != nil {
+	if claims, err = e.repair(ctx, s.Sub(judged.Repair, 0), w, claims, evidence, passages, notes); err != nil {
 		return err
 	}
-	columnsAgree(claims)
+	refuseSwappedCells(claims)
 	w.checked, w.unusable = claims, unusable
 	return nil
 }
 
 // judge verifies claims by their citations. It does not ask the verifier about a verbatim item or
 // row, which it would judge without the lead or the heads.
-func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
+func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, notes *noteList) error {
 	in := []role.Claim{}
 	for _, c := range claims {
 		if c.verbatim {
 			continue
 		}
-		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row, Question: cmp.Or(e.understood, e.Question)}
+		claim := role.Claim{Text: c.Text, Said: c.standalone, Cited: []ground.Passage{}, Row: c.row, Question: cmp.Or(e.understood, e.Question)}
 		for _, cit := range c.cited {
 			claim.Cited = append(claim.Cited, passageOf(cit, passages[cit.Number-1]))
 		}
@@ -386,19 +219,19 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 	}
 	for i := range claims {
 		if claims[i].verbatim {
-			claims[i].Judgement = ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "the source says it in these words"}
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "verbatim in the source"}
 		} else {
 			claims[i].Judgement, judgements = judgements[0], judgements[1:]
 		}
 		if len(claims[i].cited) == 0 { // regardless of the verifier
-			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "its citations cannot be read"}
 		}
 		if claims[i].Failed {
 			claims[i].Verdict = assay.Unsupported
-			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
+			notes.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
 		if !claims[i].citeDeciding(evidence, passages) {
-			claims[i].keepCarriers(ctx, passages)
+			claims[i].keepSupportingCitations(ctx, passages)
 		}
 		claims[i].citeHeads(evidence, passages)
 	}
@@ -563,7 +396,7 @@ func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground
 				out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
 			}
 		}
-		return e.grounded(soundly(in, out)), nil
+		return e.grounded(validJudgements(in, out)), nil
 	})
 	if err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d verdicts for %d claims: %w", len(out), len(in), assay.ErrDamaged)

@@ -11,77 +11,77 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// gradeOrPass grades the hits of a search that another one may follow. If no hit reaches the
+// gradeAboveFloor grades the hits of a search that another one may follow. If no hit reaches the
 // relevance floor, the grade is Insufficient and no grader is asked, neither a model nor a local
 // one.
-func (f *finding) gradeOrPass(ctx context.Context, s run.Scope, e Env) error {
-	if f.reachesFloor(e) {
-		return f.regrade(ctx, s, e)
+func (sq *subQuestion) gradeAboveFloor(ctx context.Context, s run.Scope, e Env) error {
+	if sq.reachesFloor(e) {
+		return sq.gradeAll(ctx, s, e)
 	}
-	f.pass(e)
+	sq.skipGrade(e)
 	return nil
 }
 
 // reachesFloor reports whether the relevance of a hit reaches the floor. A value that is NaN does
 // not.
-func (f *finding) reachesFloor(e Env) bool {
-	return slices.ContainsFunc(f.hits, func(h assay.Hit) bool { return h.Scores.Relevance >= e.Limits.Floor })
+func (sq *subQuestion) reachesFloor(e Env) bool {
+	return slices.ContainsFunc(sq.hits, func(h assay.Hit) bool { return h.Scores.Relevance >= e.Limits.Floor })
 }
 
-// pass sets the grade of hits that are all below the relevance floor.
-func (f *finding) pass(e Env) {
-	f.grade = role.Grade{
-		Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{asked(e.Question).line(f.spoken())}, Reason: "nothing was found",
+// skipGrade sets the grade of hits that are all below the relevance floor.
+func (sq *subQuestion) skipGrade(e Env) {
+	sq.grade = role.Grade{
+		Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{questionSources(e.Question).line(sq.displayText())}, Reason: "nothing was found",
 	}
-	if len(f.hits) > 0 {
-		f.grade.Reason = f.belowFloor(e)
+	if len(sq.hits) > 0 {
+		sq.grade.Reason = sq.belowFloor(e)
 	}
-	f.below, f.passed, f.graded = true, true, len(f.searched)
+	sq.below, sq.gradeSkipped, sq.graded = true, true, len(sq.searched)
 }
 
 // gradePassed grades the hits of a finding whose last search was passed, once no other search
 // follows: text that answers a question in other words than the question's can be below the
 // relevance floor. A run that has no budget for it goes on with the grade before. If the time of the
 // sub-question is over, no model grades them.
-func (f *finding) gradePassed(ctx context.Context, s run.Scope, e Env) error {
-	if !f.passed || len(f.hits) == 0 || f.cutShort() && !f.late {
+func (sq *subQuestion) gradeAfterSkip(ctx context.Context, s run.Scope, e Env) error {
+	if !sq.gradeSkipped || len(sq.hits) == 0 || sq.cutShort() && !sq.late {
 		return nil
 	}
-	if f.late {
-		e = e.gradingLocally()
+	if sq.late {
+		e = e.withLocalGrader()
 	}
-	err := f.regrade(ctx, s, e)
+	err := sq.gradeAll(ctx, s, e)
 	switch stop := stopOf(err); {
 	case stop != "":
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
-	case err == nil && f.sufficient():
-		f.stop = assay.StopSufficient
+	case err == nil && sq.sufficient():
+		sq.stop = assay.StopSufficient
 	}
 	return err
 }
 
 // belowFloor returns the reason of a grade of hits that are all below the relevance floor.
-func (f *finding) belowFloor(e Env) string {
-	if len(f.hits) == 0 { // the grader named chunks that no search found
+func (sq *subQuestion) belowFloor(e Env) string {
+	if len(sq.hits) == 0 { // the grader named chunks that no search found
 		return "no search found a passage"
 	}
-	best := slices.MaxFunc(f.hits, byBestRelevance)
+	best := slices.MaxFunc(sq.hits, byBestRelevance)
 	return fmt.Sprintf("the best relevance is %.2f, under the floor of %.2f", best.Scores.Relevance, e.Limits.Floor)
 }
 
 // askQuerier has the querier name the next search for hits that were not graded, since a grader
 // would have named it. It asks nothing if no further search can follow.
-func (f *finding) askQuerier(ctx context.Context, s run.Scope, e Env) error {
-	if e.Roles.Rewriter == nil || f.iterations >= e.Limits.Iterations {
+func (sq *subQuestion) askQuerier(ctx context.Context, s run.Scope, e Env) error {
+	if e.Roles.Rewriter == nil || sq.iterations >= e.Limits.Iterations {
 		return nil
 	}
-	var history trail
-	for _, made := range f.searched {
+	var history searchHistory
+	for _, made := range sq.searched {
 		history = append(history, role.Asked{Query: made.Query, Brought: "nothing relevant"})
 	}
-	query, _, err := e.next(ctx, s, f.question, f, history, f.grade.Missing)
-	f.grade.Query = query
+	query, _, err := e.nextQuery(ctx, s, sq.question, sq, history, sq.grade.Missing)
+	sq.grade.Query = query
 	return err
 }
 
@@ -89,9 +89,9 @@ func (f *finding) askQuerier(ctx context.Context, s run.Scope, e Env) error {
 // shown as the closest passage.
 const nearFloor = 0.5
 
-// nearlyHeld reports whether the hits are nearly likely enough to hold the answer.
-func (e Env) nearlyHeld(f *finding) bool {
-	return f.grade.Held != nil && *f.grade.Held >= ofOdds(nearFloor, e.Limits.Held)
+// nearAnswerability reports whether the hits are nearly likely enough to hold the answer.
+func (e Env) nearAnswerability(sq *subQuestion) bool {
+	return sq.grade.Answerability != nil && *sq.grade.Answerability >= scaleOdds(nearFloor, e.Limits.MinAnswerability)
 }
 
 // modelFloor is the share of the odds of either limit that is enough for hits which a language
@@ -99,42 +99,42 @@ func (e Env) nearlyHeld(f *finding) bool {
 // limits refused 4 that the model had graded sufficient.
 const modelFloor = 0.4
 
-// aboveFloor reports whether a finding's accepted hits can be used to answer, whichever grader
+// aboveFloor reports whether a sub-question's accepted hits can be used to answer, whichever grader
 // graded them: one of them reaches the relevance floor, or the hits are likely enough to hold the
 // answer. A value that is missing or NaN is below every floor.
-func (e Env) aboveFloor(f *finding) bool {
-	relevant, held := e.Limits.Floor, e.Limits.Held
-	if e.byModel(role.GraderRole) && f.sufficient() {
-		relevant, held = ofOdds(modelFloor, relevant), ofOdds(modelFloor, held)
+func (e Env) aboveFloor(sq *subQuestion) bool {
+	relevant, held := e.Limits.Floor, e.Limits.MinAnswerability
+	if e.byModel(role.GraderRole) && sq.sufficient() {
+		relevant, held = scaleOdds(modelFloor, relevant), scaleOdds(modelFloor, held)
 	}
-	if p := f.grade.Held; p != nil && *p >= held {
+	if p := sq.grade.Answerability; p != nil && *p >= held {
 		return true
 	}
-	return slices.ContainsFunc(f.accepted(len(f.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })
+	return slices.ContainsFunc(sq.accepted(len(sq.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })
 }
 
-// ofOdds returns the probability whose odds are the given share of the odds of p.
-func ofOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
+// scaleOdds returns the probability whose odds are the given share of the odds of p.
+func scaleOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
 
-// holdToFloor lowers a grade that calls hits below the floor relevant. If the hits are near the
+// enforceFloor lowers a grade that calls hits below the floor relevant. If the hits are near the
 // floor, they are not sufficient. Otherwise none is accepted, and the search goes on as after any
 // other grade of insufficient.
-func (f *finding) holdToFloor(e Env) {
-	f.below = false // reset the result of the grade before
-	if f.grade.Failure != "" || len(f.grade.Relevant) == 0 || e.aboveFloor(f) {
+func (sq *subQuestion) enforceFloor(e Env) {
+	sq.below = false // reset the result of the grade before
+	if sq.grade.Failure != "" || len(sq.grade.Relevant) == 0 || e.aboveFloor(sq) {
 		return
 	}
-	if e.nearlyHeld(f) {
-		if f.sufficient() {
-			f.grade.Verdict, f.grade.Missing = assay.Partly, []string{asked(e.Question).line(f.spoken())}
+	if e.nearAnswerability(sq) {
+		if sq.sufficient() {
+			sq.grade.Verdict, sq.grade.Missing = assay.Partly, []string{questionSources(e.Question).line(sq.displayText())}
 		}
 		return
 	}
-	f.below = true
-	f.grade.Reason = f.belowFloor(e)
-	f.grade.Verdict = assay.Insufficient
-	if len(f.grade.Missing) == 0 {
-		f.grade.Missing = []string{asked(e.Question).line(f.spoken())}
+	sq.below = true
+	sq.grade.Reason = sq.belowFloor(e)
+	sq.grade.Verdict = assay.Insufficient
+	if len(sq.grade.Missing) == 0 {
+		sq.grade.Missing = []string{questionSources(e.Question).line(sq.displayText())}
 	}
 }
 

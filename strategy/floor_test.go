@@ -29,16 +29,16 @@ func TestAboveFloor(t *testing.T) {
 		{"a model's, partly", true, assay.Partly, 0.49, 0.64, false},
 		{"no number", true, assay.Sufficient, math.NaN(), math.NaN(), false},
 	} {
-		env := Env{Limits: Limits{Floor: 0.5, Held: 0.65, Keep: 5}, Request: Request{Began: map[string]string{}}}
+		env := Env{Limits: Limits{Floor: 0.5, MinAnswerability: 0.65, Keep: 5}, Request: Request{Began: map[string]string{}}}
 		if tt.model {
 			env.Began[role.GraderRole] = "fake/model"
 		}
-		f := &finding{hits: []assay.Hit{{Chunk: assay.Chunk{ID: "a"}, Scores: assay.Scores{Relevance: tt.relevance}}}}
-		f.grade = role.Grade{Verdict: tt.verdict, Relevant: []string{"a"}}
+		sq := &subQuestion{hits: []assay.Hit{{Chunk: assay.Chunk{ID: "a"}, Scores: assay.Scores{Relevance: tt.relevance}}}}
+		sq.grade = role.Grade{Verdict: tt.verdict, Relevant: []string{"a"}}
 		if tt.held != none {
-			f.grade.Held = &tt.held
+			sq.grade.Answerability = &tt.held
 		}
-		if got := env.aboveFloor(f); got != tt.want {
+		if got := env.aboveFloor(sq); got != tt.want {
 			t.Errorf("%s: above the floor %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -47,8 +47,8 @@ func TestAboveFloor(t *testing.T) {
 // TestGradeOrPass checks that hits below the floor are not graded.
 func TestGradeOrPass(t *testing.T) {
 	for relevance, want := range map[float64]bool{0.5: true, 0.49: false, math.NaN(): false} {
-		f := &finding{hits: []assay.Hit{{Scores: assay.Scores{Relevance: relevance}}}}
-		if got := f.reachesFloor(Env{Limits: Limits{Floor: 0.5}}); got != want {
+		sq := &subQuestion{hits: []assay.Hit{{Scores: assay.Scores{Relevance: relevance}}}}
+		if got := sq.reachesFloor(Env{Limits: Limits{Floor: 0.5}}); got != want {
 			t.Errorf("a hit with relevance %v reaches the floor: %v", relevance, got)
 		}
 	}

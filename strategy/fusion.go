@@ -26,42 +26,42 @@ var fusionSpec = Spec{
 // relevant depends on its calibrated relevance to the question, which no rank changes.
 func Fusion(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	f := finding{question: env.Question, stop: assay.StopIterationLimit}
-	err := f.fuse(ctx, s, env)
+	sq := subQuestion{question: env.Question, stop: assay.StopIterationLimit}
+	err := sq.fuse(ctx, s, env)
 	if err == nil {
-		err = f.regrade(ctx, s, env)
+		err = sq.gradeAll(ctx, s, env)
 	}
 	switch stop := stopOf(err); {
 	case stop != "":
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 	case err != nil:
 		return Result{}, err
-	case f.sufficient() && !f.cutShort():
-		f.stop = assay.StopSufficient
+	case sq.sufficient() && !sq.cutShort():
+		sq.stop = assay.StopSufficient
 	}
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "fusion", []finding{f})
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "fusion", []subQuestion{sq})
 	return answer, err
 }
 
-// fuse searches for the finding's question and for each of its rewritings, and orders the hits of
-// all searches. A search that exceeds the budget is left out.
-func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
-	in := role.RewriteInput{Question: f.question, Technique: role.Expand, Most: env.Settings.Fusion.Queries}
-	rewritings, err := env.rewrite(ctx, s, in, &f.notes)
+// fuse searches for the sub-question and for each of its rewritings, and orders the hits
+// of all searches. A search that exceeds the budget is left out.
+func (sq *subQuestion) fuse(ctx context.Context, s run.Scope, env Env) error {
+	in := role.RewriteInput{Question: sq.question, Technique: role.Expand, Most: env.Settings.Fusion.Queries}
+	rewritings, err := env.rewrite(ctx, s, in, &sq.notes)
 	if err != nil && stopOf(err) == "" { // the budget may still allow a search
 		return err
 	}
-	branches := make([]finding, 1+len(rewritings))
+	branches := make([]subQuestion, 1+len(rewritings))
 	err = s.Parallel(ctx, "query", len(branches), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		b := &branches[i]
-		b.question = f.question
-		q := assay.Query{Text: f.question}
+		b.question = sq.question
+		q := assay.Query{Text: sq.question}
 		if i > 0 { // with the question, which alone determines relevance
 			q.Rewrites = rewritings[i-1 : i]
 		}
-		_, err := b.find(ctx, s, env, q)
+		_, err := b.search(ctx, s, env, q)
 		if stop := stopOf(err); stop != "" {
-			b.ends(stop, err)
+			b.endSearch(stop, err)
 			return nil
 		}
 		return err
@@ -70,36 +70,36 @@ func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
 		return err
 	}
 	for i := range branches {
-		f.add(branches[i])
+		sq.add(branches[i])
 	}
-	f.order(reciprocalRanks(branches))
+	sq.order(reciprocalRanks(branches))
 	return nil
 }
 
-// add merges another finding for the same question into f.
-func (f *finding) add(other finding) {
-	f.notes.join(other.notes)
-	f.merge(other.hits)
-	if f.terms == nil {
-		f.terms = other.terms
+// add merges another sub-question for the same question into sq.
+func (sq *subQuestion) add(other subQuestion) {
+	sq.notes.join(other.notes)
+	sq.addHits(other.hits)
+	if sq.terms == nil {
+		sq.terms = other.terms
 	}
-	f.searched = append(f.searched, other.searched...)
-	f.tries = append(f.tries, other.tries...)
-	f.iterations += other.iterations
+	sq.searched = append(sq.searched, other.searched...)
+	sq.searchKeys = append(sq.searchKeys, other.searchKeys...)
+	sq.iterations += other.iterations
 	if other.cutShort() {
-		f.stop, f.lacked = other.stop, other.lacked
+		sq.stop, sq.shortfall = other.stop, other.shortfall
 	}
 }
 
 // rankDamping damps the best ranks of reciprocal rank fusion.
 const rankDamping = 60
 
-// reciprocalRanks returns for each chunk the sum over the findings of 1/(60 + rank), with ranks
-// from 1. Higher is better.
-func reciprocalRanks(branches []finding) map[string]float64 {
+// reciprocalRanks returns for each chunk the sum over the sub-questions of 1/(60 + rank), with
+// ranks from 1. Higher is better.
+func reciprocalRanks(branches []subQuestion) map[string]float64 {
 	fused := map[string]float64{}
 	for _, b := range branches {
-		for id, place := range b.places {
+		for id, place := range b.bestRank {
 			fused[id] += 1 / float64(rankDamping+place+1)
 		}
 	}
@@ -108,9 +108,9 @@ func reciprocalRanks(branches []finding) map[string]float64 {
 
 // order sorts the hits by fused score, best first, and records that as their rank. Ties keep their
 // order.
-func (f *finding) order(fused map[string]float64) {
-	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int { return cmp.Compare(fused[b.Chunk.ID], fused[a.Chunk.ID]) })
-	for i, h := range f.hits {
-		f.places[h.Chunk.ID] = i
+func (sq *subQuestion) order(fused map[string]float64) {
+	slices.SortStableFunc(sq.hits, func(a, b assay.Hit) int { return cmp.Compare(fused[b.Chunk.ID], fused[a.Chunk.ID]) })
+	for i, h := range sq.hits {
+		sq.bestRank[h.Chunk.ID] = i
 	}
 }

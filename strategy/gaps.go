@@ -11,31 +11,32 @@ import (
 // marked as a model's.
 func (e Env) byModel(task string) bool { return e.Began[role.Of(task)] != "" }
 
-// lacking returns the gaps named by a role for a question, as lines without links. A text that
+// roleGaps returns the gaps named by a role for a question, as lines without links. A text that
 // repeats the question is not marked as a model's.
-func (e Env) lacking(question string, texts []string, byModel bool) []assay.Gap {
+func (e Env) roleGaps(question string, texts []string, byModel bool) []assay.Gap {
 	var gaps []assay.Gap
 	for _, text := range texts {
 		own := text == question || text == e.Question
-		if line := asked(e.Question).line(text); line != "" {
+		if line := questionSources(e.Question).line(text); line != "" {
 			gaps = append(gaps, assay.Gap{Text: line, ByModel: byModel && !own})
 		}
 	}
 	return gaps
 }
 
-// lacks returns the gaps of a finding by its grade, or its question if the grade has none.
-func (e Env) lacks(f finding) []assay.Gap {
-	gaps := e.lacking(f.spoken(), without(f.grade.Missing, f.sides), e.byModel(role.GraderRole) && !f.grade.StoodIn)
-	if gaps = append(gaps, e.lacking(f.spoken(), f.sides, false)...); len(gaps) > 0 {
+// subQuestionGaps returns the gaps of a sub-question by its grade, or its question if the grade has
+// none.
+func (e Env) subQuestionGaps(sq subQuestion) []assay.Gap {
+	gaps := e.roleGaps(sq.displayText(), without(sq.grade.Missing, sq.missingCollections), e.byModel(role.GraderRole) && !sq.grade.StoodIn)
+	if gaps = append(gaps, e.roleGaps(sq.displayText(), sq.missingCollections, false)...); len(gaps) > 0 {
 		return gaps
 	}
-	return e.asking(f.spoken())
+	return e.questionGap(sq.displayText())
 }
 
-// asking returns an unanswered question as a gap.
-func (e Env) asking(question string) []assay.Gap {
-	return e.lacking(question, []string{question}, false)
+// questionGap returns an unanswered question as a gap.
+func (e Env) questionGap(question string) []assay.Gap {
+	return e.roleGaps(question, []string{question}, false)
 }
 
 // withGaps appends gaps that are not yet in the list.

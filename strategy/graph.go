@@ -33,41 +33,41 @@ var graphSpec = Spec{
 // searched.
 func Graph(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	f := finding{question: env.Question, stop: assay.StopIterationLimit}
-	err := f.walk(ctx, s, env)
+	sq := subQuestion{question: env.Question, stop: assay.StopIterationLimit}
+	err := sq.walk(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 	} else if err != nil {
 		return Result{}, err
 	}
-	if err := f.regrade(ctx, s, env); stopOf(err) != "" {
-		f.ends(stopOf(err), err)
+	if err := sq.gradeAll(ctx, s, env); stopOf(err) != "" {
+		sq.endSearch(stopOf(err), err)
 	} else if err != nil {
 		return Result{}, err
 	}
-	if f.sufficient() && !f.cutShort() {
-		f.stop = assay.StopSufficient
+	if sq.sufficient() && !sq.cutShort() {
+		sq.stop = assay.StopSufficient
 	}
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "graph", []finding{f})
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "graph", []subQuestion{sq})
 	return answer, err
 }
 
-// walk searches for the finding's question, then follows its clues.
-func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
-	hops := []finding{{question: f.question}}
-	_, err := hops[0].find(ctx, s.Sub("hop", 0), env, assay.Query{Text: f.question, Walk: assay.WalkFar})
+// walk searches for the sub-question, then follows its clues.
+func (sq *subQuestion) walk(ctx context.Context, s run.Scope, env Env) error {
+	hops := []subQuestion{{question: sq.question}}
+	_, err := hops[0].search(ctx, s.Sub("hop", 0), env, assay.Query{Text: sq.question, Walk: assay.WalkFar})
 	if err != nil {
 		return err
 	}
-	clues := cluesOf(f.question, hops[0].hits)
-	hops = append(hops, make([]finding, len(clues))...)
+	clues := cluesOf(sq.question, hops[0].hits)
+	hops = append(hops, make([]subQuestion, len(clues))...)
 	err = s.Sub("hop", 1).Parallel(ctx, "clue", len(clues), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		h := &hops[1+i]
-		h.question = f.question
-		q := assay.Query{Text: f.question, Rewrites: []string{f.question + " " + clues[i].name}, Walk: assay.WalkFar, From: []string{clues[i].chunk}}
-		_, err := h.find(ctx, s, env, q)
+		h.question = sq.question
+		q := assay.Query{Text: sq.question, Rewrites: []string{sq.question + " " + clues[i].name}, Walk: assay.WalkFar, From: []string{clues[i].chunk}}
+		_, err := h.search(ctx, s, env, q)
 		if stop := stopOf(err); stop != "" {
-			h.ends(stop, err)
+			h.endSearch(stop, err)
 			return nil
 		}
 		return err
@@ -76,9 +76,9 @@ func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
 		return err
 	}
 	for i := range hops {
-		f.add(hops[i])
+		sq.add(hops[i])
 	}
-	f.order(reciprocalRanks(hops))
+	sq.order(reciprocalRanks(hops))
 	return nil
 }
 

@@ -32,7 +32,7 @@ var judgeSpec = Spec{
 // the justification.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
+	d := judgeLoop{found: []subQuestion{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
 	rounds := 0
 	loop := env
 	loop.inLoop = true
@@ -40,7 +40,7 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		rounds++
 		goOn, err := d.round(ctx, s.Sub("round", round), loop)
 		if stop := stopOf(err); stop != "" {
-			d.found[0].ends(stop, err)
+			d.found[0].endSearch(stop, err)
 			break
 		}
 		if err != nil {
@@ -50,7 +50,7 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			break
 		}
 	}
-	if d.found[0].passed {
+	if d.found[0].gradeSkipped {
 		if _, err := d.execute(ctx, s, env); err != nil && stopOf(err) == "" {
 			return Result{}, err
 		}
@@ -62,13 +62,13 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return r, nil
 }
 
-// A drafting is the state of the loop of executor and judge.
-type drafting struct {
-	found  []finding // always one
-	trail  trail
-	query  string   // next query; empty: write again without a search
-	advice []string // for the next draft
-	best   draft    // shown unless a better one follows
+// judgeLoop is the state of the loop of executor and judge.
+type judgeLoop struct {
+	found   []subQuestion // always one
+	history searchHistory
+	query   string   // next query; empty: write again without a search
+	advice  []string // for the next draft
+	best    draft    // shown unless a better one follows
 }
 
 // A draft is an answer with its critique and judgement.
@@ -82,10 +82,10 @@ type draft struct {
 
 // round searches, writes, has the draft judged and decides the next step. It reports whether there
 // is one.
-func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
-	f := &d.found[0]
+func (d *judgeLoop) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
+	sq := &d.found[0]
 	if d.query != "" {
-		err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.lookOn(ctx, s, env, d.query, &d.trail) })
+		err := sq.inTime(ctx, s, env, func(s run.Scope) error { return sq.lookOn(ctx, s, env, d.query, &d.history) })
 		if err != nil {
 			return false, err
 		}
@@ -95,13 +95,13 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		return false, err
 	}
 	switch {
-	case f.cutShort():
+	case sq.cutShort():
 		return false, nil
-	case now.accepted && f.sufficient():
-		f.stop = assay.StopSufficient
+	case now.accepted && sq.sufficient():
+		sq.stop = assay.StopSufficient
 		return false, nil
-	case f.dry.ends():
-		f.stop = assay.StopNoProgress
+	case sq.noProgress.stalled():
+		sq.stop = assay.StopNoProgress
 		return false, nil
 	}
 	return d.route(ctx, s, env, now.critique)
@@ -109,7 +109,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 
 // execute writes and verifies a draft, and asks the critic and the judge about it. It keeps the
 // draft unless an earlier one is better.
-func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
+func (d *judgeLoop) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
 	env.advice = d.advice
 	if now.Result, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
 		return now, err
@@ -142,39 +142,39 @@ func (d draft) rank() int {
 }
 
 // review asks the critic and then the judge about the supported statements of a draft.
-func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draft) (err error) {
-	evidence, parts := e.mint(found)
+func (e Env) review(ctx context.Context, s run.Scope, found []subQuestion, now *draft) (err error) {
+	evidence, parts := e.numberEvidence(found)
 	in := role.DraftInput{
 		Reading: role.Reading{Question: e.Question, Evidence: evidence, Context: e.assemble(evidence, parts)},
-		Draft:   role.Draft{Statements: found[0].written.shown(), Open: found[0].written.draft.Open},
+		Draft:   role.Draft{Statements: found[0].lastDraft.shown(), Open: found[0].lastDraft.draft.Open},
 	}
-	said := &found[0].notes
-	now.critique, err = hand(ctx, s, e, job[role.DraftInput, role.Critique]{
+	notes := &found[0].notes
+	now.critique, err = runRole(ctx, s, e, job[role.DraftInput, role.Critique]{
 		task:     role.CriticTask,
 		do:       e.Roles.Judge.Criticise,
 		cautious: role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}},
-	}, in, said)
+	}, in, notes)
 	if err != nil {
 		return err
 	}
 	in.Critique = &now.critique
-	judgement, err := hand(ctx, s, e, job[role.DraftInput, role.Judgement]{
+	judgement, err := runRole(ctx, s, e, job[role.DraftInput, role.Judgement]{
 		task:     role.JudgeRole,
 		do:       e.Roles.Judge.JudgeDraft,
 		cautious: role.Judgement{Verdict: role.Revise},
-	}, in, said)
+	}, in, notes)
 	if err != nil {
 		return err
 	}
 	byModel := e.byModel(role.JudgeRole) && !judgement.StoodIn
-	now.wanted = e.lacking(e.Question, judgement.Revise, byModel)
-	now.Review = &assay.Review{Verdict: string(judgement.Verdict), Justification: asked(e.Question).line(judgement.Reason), ByModel: byModel}
+	now.wanted = e.roleGaps(e.Question, judgement.Revise, byModel)
+	now.Review = &assay.Review{Verdict: string(judgement.Verdict), Justification: questionSources(e.Question).line(judgement.Reason), ByModel: byModel}
 	now.accepted = judgement.Verdict == role.Accept && judgement.Failure == "" && len(judgement.Revise) == 0
 	if !now.accepted {
 		now.Review.Verdict = string(role.Revise)
 	}
 	if !now.accepted && len(now.wanted) == 0 {
-		now.wanted = e.asking(e.Question)
+		now.wanted = e.questionGap(e.Question)
 	}
 	return nil
 }
@@ -191,22 +191,22 @@ func (w checkedDraft) shown() []role.Statement {
 // route decides the next round. It searches for the missing points. If there are none, or no better
 // query is known, the draft is written again; only a model would write a different draft from the
 // same evidence.
-func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
-	f := &d.found[0]
+func (d *judgeLoop) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
+	sq := &d.found[0]
 	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
 	rewrite := env.writer() != "" && len(d.advice) > 0
-	if rewrite && f.sufficient() && !missing && critique.Failure == "" {
+	if rewrite && sq.sufficient() && !missing && critique.Failure == "" {
 		d.query = ""
 		return true, nil
 	}
-	gaps := slices.Concat(f.grade.Missing, without(d.advice, f.grade.Missing))
-	query, stop, err := env.next(ctx, s, env.Question, f, d.trail, gaps)
+	gaps := slices.Concat(sq.grade.Missing, without(d.advice, sq.grade.Missing))
+	query, stop, err := env.nextQuery(ctx, s, env.Question, sq, d.history, gaps)
 	if err != nil {
 		return false, err
 	}
 	d.query = query
 	if stop != "" && !rewrite {
-		f.stop = stop
+		sq.stop = stop
 		return false, nil
 	}
 	return true, nil
@@ -214,12 +214,12 @@ func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique rol
 
 // answer returns the best draft, with all searches made since. An answer that the judge has not
 // accepted is held back.
-func (d *drafting) answer(env Env) Result {
+func (d *judgeLoop) answer(env Env) Result {
 	r := d.best.Result
 	if r.Status == "" { // the run ended before a draft was written
 		return env.notFound("judge", d.found)
 	}
-	r = since(r, env.base("judge", d.found), d.best.remarks)
+	r = withSearchesOf(r, env.base("judge", d.found), d.best.remarks)
 	if !d.best.accepted && len(r.Claims) > 0 {
 		r.holdBack(d.best.wanted, "the judge has not accepted it")
 	}

@@ -31,8 +31,8 @@ const (
 // ladder lists the rungs above the question that every sub-question has.
 var ladder = []Rung{RungReformulate, RungWiden, RungCollection, RungWeb}
 
-// A Climb is the recorded input of a rung: what was searched and why.
-type Climb struct {
+// RungInput is the recorded input of a rung: what was searched and why.
+type RungInput struct {
 	Rung        Rung         `json:"rung"`
 	Query       string       `json:"query,omitempty"`
 	Filter      assay.Filter `json:"filter"`                // the caller's and the sub-question's
@@ -49,23 +49,23 @@ type SkippedRung struct {
 	Why  string `json:"why"`
 }
 
-// A Footing is the recorded output of a rung: the evidence for the sub-question after it.
-type Footing struct {
+// RungOutput is the recorded output of a rung: the evidence for the sub-question after it.
+type RungOutput struct {
 	Hits       int                `json:"hits"`        // of this search
 	AboveFloor int                `json:"above_floor"` // hits of all searches so far whose relevance reaches the floor
 	Grade      assay.GradeVerdict `json:"grade"`       // of all hits
 	Missing    []string           `json:"missing,omitempty"`
 }
 
-// climbing is the position of a sub-question on the ladder.
-type climbing struct {
-	taken   []Rung
-	skipped map[Rung]string // why a rung was not taken
-	records int             // rungs in the journal
-	unread  int             // new hits of searches for statements that were not graded yet
+// ladderState is the position of a sub-question on the ladder.
+type ladderState struct {
+	taken    []Rung
+	skipped  map[Rung]string // why a rung was not taken
+	records  int             // rungs in the journal
+	ungraded int             // new hits of searches for statements that were not graded yet
 }
 
-func (c *climbing) skip(r Rung, why string) {
+func (c *ladderState) skip(r Rung, why string) {
 	if c.skipped == nil {
 		c.skipped = map[Rung]string{}
 	}
@@ -82,57 +82,58 @@ type search struct {
 	stop        assay.Stop // why there is no further search; the other fields are then empty
 }
 
-// climb makes a search, grades all hits found so far, and records the rung.
-func (f *finding) climb(ctx context.Context, s, outer run.Scope, env Env, next search) error {
-	f.ladder.taken = append(f.ladder.taken, next.rung)
-	before := len(f.searched)
+// searchRung makes a search, grades all hits found so far, and records the rung.
+func (sq *subQuestion) searchRung(ctx context.Context, s, outer run.Scope, env Env, next search) error {
+	sq.ladder.taken = append(sq.ladder.taken, next.rung)
+	before := len(sq.searched)
 	q := assay.Query{Text: next.query, Filter: next.filter, Collections: next.collections}
-	err := f.searchFor(ctx, s.Sub("round", f.iterations), env, q, next.rung == RungRedrive)
+	err := sq.searchFor(ctx, s.Sub("round", sq.iterations), env, q, next.rung == RungRedrive)
 	if next.rung != RungQuestion {
-		for i := before; i < len(f.searched); i++ {
-			f.searched[i].Rung = string(next.rung)
+		for i := before; i < len(sq.searched); i++ {
+			sq.searched[i].Rung = string(next.rung)
 		}
 	}
-	first := next.rung == RungQuestion && f.sufficient()
+	first := next.rung == RungQuestion && sq.sufficient()
 	if err != nil || first {
 		return err
 	}
-	return f.record(ctx, outer, env, Climb{
+	return sq.recordRung(ctx, outer, env, RungInput{
 		Rung: next.rung, Query: next.query, Filter: assay.And(env.Filter, next.filter), Collections: next.collections, Why: next.why,
-	}, f.brought)
+	}, sq.lastHits)
 }
 
 // searchFor makes a search and grades all hits found so far. If the search is for a statement and
 // brings nothing new, the grade before stands.
-func (f *finding) searchFor(ctx context.Context, s run.Scope, env Env, q assay.Query, statement bool) error {
+func (sq *subQuestion) searchFor(ctx context.Context, s run.Scope, env Env, q assay.Query, statement bool) error {
 	if !statement {
-		_, err := f.look(ctx, s, env, q)
+		_, err := sq.searchAndGrade(ctx, s, env, q)
 		return err
 	}
-	before := len(f.searched)
-	fresh, err := f.find(ctx, s, env, q)
+	before := len(sq.searched)
+	fresh, err := sq.search(ctx, s, env, q)
 	if err == nil && fresh > 0 {
-		return f.regrade(ctx, s, env)
+		return sq.gradeAll(ctx, s, env)
 	}
-	for i := before; i < len(f.searched); i++ {
-		f.searched[i].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
+	for i := before; i < len(sq.searched); i++ {
+		sq.searched[i].Grade = cmp.Or(sq.grade.Verdict, assay.Insufficient)
 	}
 	return err
 }
 
-// record makes a rung a step of the journal. A run that has no time left for that goes on without.
-func (f *finding) record(ctx context.Context, s run.Scope, env Env, c Climb, hits int) error {
+// recordRung makes a rung a step of the journal. A run that has no time left for that goes on
+// without.
+func (sq *subQuestion) recordRung(ctx context.Context, s run.Scope, env Env, c RungInput, hits int) error {
 	step := run.Step{Name: string(c.Rung), Kind: assay.StepRung}
-	scope := s.Sub("rung", f.ladder.records)
-	f.ladder.records++
-	_, err := run.Do(ctx, scope, step, c, func(context.Context, Climb) (Footing, assay.Usage, error) {
+	scope := s.Sub("rung", sq.ladder.records)
+	sq.ladder.records++
+	_, err := run.Do(ctx, scope, step, c, func(context.Context, RungInput) (RungOutput, assay.Usage, error) {
 		above := 0
-		for _, h := range f.hits {
+		for _, h := range sq.hits {
 			if h.Scores.Relevance >= env.Limits.Floor {
 				above++
 			}
 		}
-		return Footing{Hits: hits, AboveFloor: above, Grade: cmp.Or(f.grade.Verdict, assay.Insufficient), Missing: f.grade.Missing}, assay.Usage{}, nil
+		return RungOutput{Hits: hits, AboveFloor: above, Grade: cmp.Or(sq.grade.Verdict, assay.Insufficient), Missing: sq.grade.Missing}, assay.Usage{}, nil
 	})
 	if stopOf(err) != "" {
 		return nil
@@ -143,72 +144,72 @@ func (f *finding) record(ctx context.Context, s run.Scope, env Env, c Climb, hit
 // next returns the search after last, one rung up the ladder: another name, if there are several; a
 // reformulation; a wider filter; another collection; and, while there are iterations, further
 // reformulations. Only the sub-question's own filter is widened. The caller's filter, collections
-// and access apply to every search (see Env.search). The web is the rung after these (see lastRung).
-func (f *finding) next(ctx context.Context, s run.Scope, env Env, last search) (search, error) {
-	why := f.insufficientAt(last)
-	dry := f.dry.ends()
-	for len(f.others) > 0 && !dry {
-		text := f.others[0].text
-		if f.others = f.others[1:]; !f.wasTried(text, last.filter) {
-			f.question, f.terms = text, nil
+// and access apply to every search (see Env.search). The web is the rung after these (see webRung).
+func (sq *subQuestion) next(ctx context.Context, s run.Scope, env Env, last search) (search, error) {
+	why := sq.insufficientReason(last)
+	dry := sq.noProgress.stalled()
+	for len(sq.alternatives) > 0 && !dry {
+		text := sq.alternatives[0].text
+		if sq.alternatives = sq.alternatives[1:]; !sq.wasSearched(text, last.filter) {
+			sq.question, sq.terms = text, nil
 			return search{rung: RungName, query: text, filter: last.filter, why: why}, nil
 		}
 	}
-	reformulated := search{rung: RungReformulate, query: f.grade.Query, filter: last.filter, why: why}
-	better := !dry && f.grade.Query != "" && !f.wasTried(f.grade.Query, last.filter)
-	if better && !slices.Contains(f.ladder.taken, RungReformulate) {
+	reformulated := search{rung: RungReformulate, query: sq.grade.Query, filter: last.filter, why: why}
+	better := !dry && sq.grade.Query != "" && !sq.wasSearched(sq.grade.Query, last.filter)
+	if better && !slices.Contains(sq.ladder.taken, RungReformulate) {
 		return reformulated, nil
 	}
 	if !better {
-		f.ladder.skip(RungReformulate, f.noQuery(dry))
+		sq.ladder.skip(RungReformulate, sq.noQueryReason(dry))
 	}
-	if last.filter.Op != "" && !f.wasTried(f.question, assay.Filter{}) {
-		return search{rung: RungWiden, query: f.question, why: why + "; " + f.ladder.passed(RungReformulate)}, nil
+	if last.filter.Op != "" && !sq.wasSearched(sq.question, assay.Filter{}) {
+		return search{rung: RungWiden, query: sq.question, why: why + "; " + sq.ladder.skippedReasons(RungReformulate)}, nil
 	}
-	if last.filter.Op == "" && !slices.Contains(f.ladder.taken, RungWiden) {
-		f.ladder.skip(RungWiden, "the sub-question has no filter of its own")
+	if last.filter.Op == "" && !slices.Contains(sq.ladder.taken, RungWiden) {
+		sq.ladder.skip(RungWiden, "the sub-question has no filter of its own")
 	}
-	if !slices.Contains(f.ladder.taken, RungCollection) && f.ladder.skipped[RungCollection] == "" {
-		others, err := f.otherCollections(ctx, s, env)
+	if !slices.Contains(sq.ladder.taken, RungCollection) && sq.ladder.skipped[RungCollection] == "" {
+		others, err := sq.otherCollections(ctx, s, env)
 		if err != nil {
 			return search{}, err
 		}
 		if len(others) > 0 {
-			why += "; " + f.ladder.passed(RungReformulate, RungWiden)
-			return search{rung: RungCollection, query: f.question, collections: others, why: why}, nil
+			why += "; " + sq.ladder.skippedReasons(RungReformulate, RungWiden)
+			return search{rung: RungCollection, query: sq.question, collections: others, why: why}, nil
 		}
 	}
 	switch {
 	case better:
 		return reformulated, nil
-	case dry || f.grade.Query == "":
+	case dry || sq.grade.Query == "":
 		return search{stop: assay.StopNoProgress}, nil
 	}
 	return search{stop: assay.StopCircular}, nil
 }
 
-// insufficientAt says in words why the search after last is needed.
-func (f *finding) insufficientAt(last search) string {
-	why := fmt.Sprintf("after %s the evidence is %s", last.rung, cmp.Or(f.grade.Verdict, assay.Insufficient))
-	if f.grade.Reason != "" {
-		why += ": " + remark(f.grade.Reason)
+// insufficientReason says in words why the search after last is needed.
+func (sq *subQuestion) insufficientReason(last search) string {
+	why := fmt.Sprintf("after %s the evidence is %s", last.rung, cmp.Or(sq.grade.Verdict, assay.Insufficient))
+	if sq.grade.Reason != "" {
+		why += ": " + remarkLine(sq.grade.Reason)
 	}
 	return strings.TrimSuffix(why, ".")
 }
 
-// noQuery says why there is no other reformulation.
-func (f *finding) noQuery(dry bool) string {
+// noQueryReason says why there is no other reformulation.
+func (sq *subQuestion) noQueryReason(dry bool) string {
 	switch {
 	case dry:
-		return "two searches in a row brought hardly a new passage"
-	case f.grade.Query == "":
-		return "the grader knows no better query"
+		return "two searches in a row found few new passages"
+	case sq.grade.Query == "":
+		return "the grader proposed no other query"
 	}
 	return "the query that the grader proposes was searched before"
 }
 
-// passed says in words which of the rungs below were taken and why the others were not.
-func (c *climbing) passed(below ...Rung) string {
+// skippedReasons says in words which of the rungs below were taken and why the others were not.
+func (c *ladderState) skippedReasons(below ...Rung) string {
 	var parts []string
 	for _, r := range below {
 		if slices.Contains(c.taken, r) {
@@ -223,32 +224,32 @@ func (c *climbing) passed(below ...Rung) string {
 // otherCollections returns the collections that the caller may search, without the one that most
 // hits are from, which may have crowded out the others. It returns nil if there is no other one or
 // the question names where to search.
-func (f *finding) otherCollections(ctx context.Context, s run.Scope, env Env) ([]string, error) {
+func (sq *subQuestion) otherCollections(ctx context.Context, s run.Scope, env Env) ([]string, error) {
 	switch {
-	case env.placed || len(env.span) > 1:
-		f.ladder.skip(RungCollection, "the question names the collections to search")
+	case env.oneCollection || len(env.splitCollections) > 1:
+		sq.ladder.skip(RungCollection, "the question names the collections to search")
 		return nil, nil
-	case len(f.hits) == 0:
-		f.ladder.skip(RungCollection, "no collection has a passage with these words")
+	case len(sq.hits) == 0:
+		sq.ladder.skip(RungCollection, "no collection has a passage with these words")
 		return nil, nil
 	}
 	all, err := env.catalogue(ctx, s)
 	if stopOf(err) != "" {
-		f.ladder.skip(RungCollection, fmt.Sprintf("the run had no room to list the collections (%s)", stopOf(err)))
+		sq.ladder.skip(RungCollection, fmt.Sprintf("the run had no budget left to list the collections (%s)", stopOf(err)))
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	count, most := map[string]int{}, ""
-	for _, h := range f.hits { // the most relevant first, so that it decides between equal counts
+	for _, h := range sq.hits { // the most relevant first, so that it decides between equal counts
 		if count[h.Collection]++; count[h.Collection] > count[most] {
 			most = h.Collection
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == most })
 	if len(others) == 0 || len(others) == len(all) {
-		f.ladder.skip(RungCollection, "there is no other collection")
+		sq.ladder.skip(RungCollection, "there is no other collection")
 		return nil, nil
 	}
 	return others, nil
@@ -274,19 +275,19 @@ func (e Env) catalogue(ctx context.Context, s run.Scope) ([]string, error) {
 
 // giveUp records the end of the ladder for each sub-question that is still insufficient, unless its
 // search was cut short.
-func (e Env) giveUp(ctx context.Context, s run.Scope, found []finding) error {
+func (e Env) giveUp(ctx context.Context, s run.Scope, found []subQuestion) error {
 	for i := range found {
-		f := &found[i]
-		if f.sufficient() || f.cutShort() || len(f.searched) == 0 {
+		sq := &found[i]
+		if sq.sufficient() || sq.cutShort() || len(sq.searched) == 0 {
 			continue
 		}
-		c := Climb{Rung: RungGiveUp, Filter: assay.And(e.Filter, f.filter), Why: f.insufficientAt(search{rung: f.ladder.top()})}
+		c := RungInput{Rung: RungGiveUp, Filter: assay.And(e.Filter, sq.filter), Why: sq.insufficientReason(search{rung: sq.ladder.top()})}
 		for _, r := range ladder {
-			if !slices.Contains(f.ladder.taken, r) {
-				c.Skipped = append(c.Skipped, SkippedRung{r, cmp.Or(f.ladder.skipped[r], "no search was left for it")})
+			if !slices.Contains(sq.ladder.taken, r) {
+				c.Skipped = append(c.Skipped, SkippedRung{r, cmp.Or(sq.ladder.skipped[r], "no search was left for it")})
 			}
 		}
-		if err := f.record(ctx, s.Sub("given", i), e, c, 0); err != nil {
+		if err := sq.recordRung(ctx, s.Sub("given", i), e, c, 0); err != nil {
 			return err
 		}
 	}
@@ -294,7 +295,7 @@ func (e Env) giveUp(ctx context.Context, s run.Scope, found []finding) error {
 }
 
 // top returns the last rung that was taken.
-func (c *climbing) top() Rung {
+func (c *ladderState) top() Rung {
 	if len(c.taken) == 0 {
 		return RungQuestion
 	}

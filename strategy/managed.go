@@ -75,37 +75,38 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if env.Managed == nil {
 		return Result{}, fmt.Errorf("no managed service is configured: %w", assay.ErrInvalid)
 	}
-	f := finding{question: env.Question, stop: assay.StopIterationLimit}
-	f.grade.Missing = []string{asked(env.Question).line(env.Question)}
-	written, err := f.delegate(ctx, s, env)
-	if err == nil && len(f.hits) > 0 {
-		env.Limits.Floor, env.Limits.Held = 0, 0 // the service gives no relevance
-		err = f.regrade(ctx, s, env)
+	sq := subQuestion{question: env.Question, stop: assay.StopIterationLimit}
+	sq.grade.Missing = []string{questionSources(env.Question).line(env.Question)}
+	written, err := sq.askManaged(ctx, s, env)
+	if err == nil && len(sq.hits) > 0 {
+		env.Limits.Floor, env.Limits.MinAnswerability = 0, 0 // the service gives no relevance
+		err = sq.gradeAll(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		err = nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if f.sufficient() {
-		f.stop = assay.StopSufficient
+	if sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
 	env.Roles.Generator = written
 	env = env.withoutWriter()
-	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // keep all cited hits
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
+	env.Limits.Keep = max(env.Limits.Keep, len(sq.hits)) // keep all cited hits
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []subQuestion{sq})
 	if written.failed != "" && err == nil { // a failed service is not the same as not found
 		answer.verdicts.draft, answer.details.service, answer.details.failure = draftNoService, env.Managed.Name(), written.failed
-		answer.settle()
+		answer.updateStatus()
 	}
 	return answer, err
 }
 
-// delegate asks the service. Its cited passages become the finding's hits, and its text becomes the
-// generator's draft. If the service fails, the draft is empty and the notes have the reason.
-func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated, error) {
+// askManaged asks the service. Its cited passages become the sub-question's hits, and its text
+// becomes the generator's draft. If the service fails, the draft is empty and the notes have the
+// reason.
+func (sq *subQuestion) askManaged(ctx context.Context, s run.Scope, env Env) (managedDraft, error) {
 	in := managedInput{
 		Question: ManagedQuestion{Text: env.Question, Collections: env.Collections, Filter: env.Filter, Limit: env.Limits.Candidates},
 		Access:   env.Access,
@@ -117,31 +118,31 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 	})
 	switch {
 	case stopOf(err) != "":
-		return delegated{}, err
+		return managedDraft{}, err
 	case isFailure(err):
 		said := strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")
-		f.notes.say(assay.NoteElsewhere, remark(env.Managed.Name()+": "+said))
+		sq.notes.say(assay.NoteElsewhere, remarkLine(env.Managed.Name()+": "+said))
 		if errors.Is(err, assay.ErrNotFound) {
 			said = "" // the caller may read nothing of it
 		}
-		return delegated{failed: said}, nil
+		return managedDraft{failed: said}, nil
 	case err != nil:
-		return delegated{}, err
+		return managedDraft{}, err
 	}
-	f.iterations++
+	sq.iterations++
 	for _, note := range said.Notes {
-		f.notes.say(assay.NoteElsewhere, remark(note))
+		sq.notes.say(assay.NoteElsewhere, remarkLine(note))
 	}
-	answer := delegatedOf(said)
+	answer := splitManagedAnswer(said)
 	if answer.uncited > 0 {
-		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
+		sq.notes.say(assay.NoteLeftOut, fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
 	}
-	f.merge(answer.hits)
-	f.terms = termsOf(env.Question, f.hits)
-	f.searched = append(f.searched, assay.Searched{
-		Query: env.Question, Origin: assay.FromService, Collections: env.Collections, Filter: env.Filter, Hits: len(f.hits), Grade: assay.Insufficient,
+	sq.addHits(answer.hits)
+	sq.terms = termsOf(env.Question, sq.hits)
+	sq.searched = append(sq.searched, assay.Searched{
+		Query: env.Question, Origin: assay.FromService, Collections: env.Collections, Filter: env.Filter, Hits: len(sq.hits), Grade: assay.Insufficient,
 	})
-	f.tries = append(f.tries, tryOf(env.Question, env.Filter))
+	sq.searchKeys = append(sq.searchKeys, searchKeyOf(env.Question, env.Filter))
 	return answer, nil
 }
 
@@ -154,27 +155,27 @@ func termsOf(question string, hits []assay.Hit) []assay.Term {
 	return known(terms, hits)
 }
 
-// delegated is a managed answer, split into statements. It is a generator that returns these
+// managedDraft is a managed answer, split into statements. It is a generator that returns these
 // statements.
-type delegated struct {
-	said    ManagedAnswer
+type managedDraft struct {
+	answer  ManagedAnswer
 	hits    []assay.Hit // distinct cited passages
 	uncited int         // pieces of its text without a source
 	failed  string      // why the service failed; empty: it answered, or the caller may read nothing of it
 }
 
-// delegatedOf splits a service's answer into statements. It ignores parts that are outside its text
-// or overlap an earlier one.
-func delegatedOf(said ManagedAnswer) delegated {
-	d := delegated{said: ManagedAnswer{Text: said.Text}}
+// splitManagedAnswer splits a service's answer into statements. It ignores parts that are outside
+// its text or overlap an earlier one.
+func splitManagedAnswer(answer ManagedAnswer) managedDraft {
+	d := managedDraft{answer: ManagedAnswer{Text: answer.Text}}
 	known := map[string]bool{}
 	end := 0
-	for _, p := range said.Parts {
-		if p.Start < end || p.End <= p.Start || p.End > len(said.Text) {
+	for _, p := range answer.Parts {
+		if p.Start < end || p.End <= p.Start || p.End > len(answer.Text) {
 			d.uncited++
 			continue
 		}
-		if strings.ContainsFunc(said.Text[end:p.Start], isWordRune) {
+		if strings.ContainsFunc(answer.Text[end:p.Start], isWordRune) {
 			d.uncited++
 		}
 		end = p.End
@@ -194,9 +195,9 @@ func delegatedOf(said ManagedAnswer) delegated {
 			d.uncited++
 			continue
 		}
-		d.said.Parts = append(d.said.Parts, part)
+		d.answer.Parts = append(d.answer.Parts, part)
 	}
-	if strings.ContainsFunc(said.Text[min(end, len(said.Text)):], isWordRune) {
+	if strings.ContainsFunc(answer.Text[min(end, len(answer.Text)):], isWordRune) {
 		d.uncited++
 	}
 	return d
@@ -206,10 +207,10 @@ func isWordRune(r rune) bool { return r > ' ' && !strings.ContainsRune(".,;:!?*#
 
 // Generate implements role.Generator. Evidence has the citation numbers of the accepted passages;
 // the others have no number and cannot be cited.
-func (d delegated) Generate(_ context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
+func (d managedDraft) Generate(_ context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
 	draft := role.Draft{Statements: []role.Statement{}}
-	for _, p := range d.said.Parts {
-		st := role.Statement{Text: strings.TrimSpace(strings.ToValidUTF8(d.said.Text[p.Start:p.End], "\uFFFD")), Evidence: []int{}}
+	for _, p := range d.answer.Parts {
+		st := role.Statement{Text: strings.TrimSpace(strings.ToValidUTF8(d.answer.Text[p.Start:p.End], "\uFFFD")), Evidence: []int{}}
 		for _, h := range p.Hits {
 			for _, ev := range in.Evidence {
 				same := ev.Hit.Chunk.ID == h.Chunk.ID || ev.Hit.Text == h.Text
@@ -221,7 +222,7 @@ func (d delegated) Generate(_ context.Context, _ role.Caller, in role.GenerateIn
 		draft.Statements = append(draft.Statements, st)
 	}
 	if d.uncited > 0 {
-		draft.Open = []string{"what the service says without a source"}
+		draft.Open = []string{"statements of the service without a source"}
 	}
 	return draft, nil
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// TestMissing checks that a gap of two findings is reported once, and is marked if a model named
-// it.
+// TestMissing checks that a gap of two sub-questions is reported once, and is marked if a model
+// named it.
 func TestMissing(t *testing.T) {
-	lacks := finding{question: "Who?", grade: role.Grade{Missing: []string{"Kestrel [x](https://evil.example)", "something"}}}
-	stoodIn := finding{question: "Who?", grade: role.Grade{Missing: []string{"Heron"}, Outcome: role.Outcome{StoodIn: true}}}
-	found := []finding{lacks, lacks, {question: "something"}, stoodIn}
+	lacks := subQuestion{question: "Who?", grade: role.Grade{Missing: []string{"Kestrel [x](https://evil.example)", "something"}}}
+	stoodIn := subQuestion{question: "Who?", grade: role.Grade{Missing: []string{"Heron"}, Outcome: role.Outcome{StoodIn: true}}}
+	found := []subQuestion{lacks, lacks, {question: "something"}, stoodIn}
 	for _, model := range []string{"", "fake/grader"} {
 		e := Env{Request: Request{Question: "Who?", Began: map[string]string{role.GraderRole: model}}}
 		want := []assay.Gap{{Text: "Kestrel x", ByModel: model != ""}, {Text: "something", ByModel: model != ""}, {Text: "Heron"}}

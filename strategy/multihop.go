@@ -31,21 +31,21 @@ var multihopSpec = Spec{
 func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "multihop"
-	plan, said, err := env.plan(ctx, s)
+	plan, notes, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable(name, stop, err, said), nil
+		return env.unplannable(name, stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	env = env.inSteps(plan)
+	env = env.forPlan(plan)
 	env.revises = true
-	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
+	whole, err := env.searchQuestion(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return Result{}, err
 	}
-	whole.notes.join(said)
-	var parts []finding
+	whole.notes.join(notes)
+	var parts []subQuestion
 	switch {
 	case whole.cutShort():
 	case plan.Shape != role.Single:
@@ -61,66 +61,66 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// inSteps returns e set up for a plan. In a chain, the evidence of a step on the way need not
+// forPlan returns e set up for a plan. In a chain, the evidence of a step on the way need not
 // contain an answer, so it is graded by the words that passages cover. The question itself and its
 // last step must have evidence that contains the answer. Grammar takes many questions for chains
 // that one passage answers, and of 150 questions of xquad-en whose answer was removed, six more
 // were answered from the first step. With a fixed number of passages all hits are handed on, and no
 // evidence has to contain the answer.
-func (e Env) inSteps(plan role.Plan) Env {
+func (e Env) forPlan(plan role.Plan) Env {
 	e.compares = plan.Shape == role.Comparison && e.Limits.Passages == 0
 	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
-		e.Limits.Held = 0
+		e.Limits.MinAnswerability = 0
 	}
 	return e
 }
 
-// hopeless is the probability that the hits for a question in several steps hold its answer, below
-// which the steps will not find it either. In hotpotqa-train100 and musique-train100 it excludes 2
-// and 11 of a hundred questions with an answer, and 39 and 57 of those without one; in
-// clapnq-answerable 2 and 82.
-const hopeless = 0.15
+// minAnswerability is the probability that the hits for a question in several steps hold its
+// answer, below which the steps will not find it either. In hotpotqa-train100 and musique-train100
+// it excludes 2 and 11 of a hundred questions with an answer, and 39 and 57 of those without one;
+// in clapnq-answerable 2 and 82.
+const minAnswerability = 0.15
 
-// astray reports whether the hits answer another question, as far as that was judged: no step led
+// offTopic reports whether the hits answer another question, as far as that was judged: no step led
 // to hits that are likely to hold the answer, or the documents lack one of the things compared.
-func (e Env) astray(found []finding) bool {
+func (e Env) offTopic(found []subQuestion) bool {
 	judged, led, lacks := false, false, false
-	for _, f := range found {
-		held := f.grade.Held
+	for _, sq := range found {
+		held := sq.grade.Answerability
 		if held == nil {
 			continue
 		}
-		if e.steps && f.question == e.Question && *held < hopeless {
+		if e.steps && sq.question == e.Question && *held < minAnswerability {
 			return true
 		}
-		judged, led, lacks = true, led || len(f.accepted(1)) > 0, lacks || !f.sufficient()
+		judged, led, lacks = true, led || len(sq.accepted(1)) > 0, lacks || !sq.sufficient()
 	}
 	return e.steps && judged && !led || e.compares && lacks
 }
 
-// join puts the finding for the whole question before those for its parts. Either can answer it: if
-// the whole question has sufficient evidence, its parts need none, and if the last parts of the
-// plan do, the whole question needs none.
-func join(whole finding, parts []finding) []finding {
-	found := []finding{whole}
+// join puts the sub-question for the whole question before those for its parts. Either can answer
+// it: if the whole question has sufficient evidence, its parts need none, and if the last parts of
+// the plan do, the whole question needs none.
+func join(whole subQuestion, parts []subQuestion) []subQuestion {
+	found := []subQuestion{whole}
 	last := 0
-	for i, f := range parts {
+	for i, sq := range parts {
 		serves := []int{0}
-		for _, j := range f.serves {
+		for _, j := range sq.neededBy {
 			serves = append(serves, j+1)
 		}
-		if len(f.serves) == 0 {
+		if len(sq.neededBy) == 0 {
 			last++
-			found[0].serves = append(found[0].serves, i+1)
+			found[0].neededBy = append(found[0].neededBy, i+1)
 		}
-		if f.cutShort() && !found[0].sufficient() {
-			found[0].stop, found[0].lacked = f.stop, f.lacked // why there is no better answer
+		if sq.cutShort() && !found[0].sufficient() {
+			found[0].stop, found[0].shortfall = sq.stop, sq.shortfall // why there is no better answer
 		}
-		f.serves = serves
-		found = append(found, f)
+		sq.neededBy = serves
+		found = append(found, sq)
 	}
 	if last != 1 { // one of several parts does not answer the question
-		found[0].serves = nil
+		found[0].neededBy = nil
 	}
 	return found
 }

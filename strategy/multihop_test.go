@@ -88,14 +88,14 @@ func TestMultihopBranches(t *testing.T) {
 		{"one sub-question", []role.SubQuestion{{Text: ofTheCompany}}, keep, 0, ofTheCompany, "", 0, ""},
 		{"replaced after the first hop", chain, replacing(1, born...), 0, "Where was Tomas Reyes born?", "born in Pella", 2, "planner: the plan was revised: the result says otherwise"},
 		{"replaced after the second hop", chain, replacing(2, role.SubQuestion{Text: "the leader of #1", Needs: []int{0}}), 0, "the leader of Brandvik Works", "led by Tomas Reyes", 2, "planner: the plan was revised"},
-		{"replaced by nothing", chain, replacing(1), 0, "What is the length of the Ostra?", "212 kilometres", 4, "its revision cannot be searched: it planned nothing"},
-		{"replaced by what asks nothing", chain, replacing(1, role.SubQuestion{Text: " "}), 0, "What is the length of the Ostra?", "212 kilometres", 4, "asks nothing"},
+		{"replaced by nothing", chain, replacing(1), 0, "What is the length of the Ostra?", "212 kilometres", 4, "its revision cannot be searched: the plan is empty"},
+		{"replaced by what is empty", chain, replacing(1, role.SubQuestion{Text: " "}), 0, "What is the length of the Ostra?", "212 kilometres", 4, "is empty"},
 		{"the planner fails", chain, func(role.RevisionInput) (role.Revision, error) {
 			return role.Revision{Decision: role.Replace}, errors.New("asleep")
 		}, 0, "What is the length of the Ostra?", "212 kilometres", 4, "planner: asleep"},
 		{"the planner has no room", chain, func(role.RevisionInput) (role.Revision, error) {
 			return role.Revision{}, assay.ErrBudget
-		}, 0, "What is the length of the Ostra?", "212 kilometres", 4, "no room to revise the plan"},
+		}, 0, "What is the length of the Ostra?", "212 kilometres", 4, "no budget left to revise the plan"},
 	}
 	for _, tt := range tests {
 		l, reads := company()

@@ -37,17 +37,17 @@ func TestNotes(t *testing.T) {
 		{"text alone says nothing of vectors", []assay.Results{{Notes: []assay.Note{a}}}, []assay.Note{a}, 0},
 	}
 	for _, test := range tests {
-		var one notes
+		var one noteList
 		for _, r := range test.of {
 			one.add(r)
 		}
-		var joined notes
+		var joined noteList
 		for _, r := range test.of {
-			var n notes
+			var n noteList
 			n.add(r)
 			joined.join(n)
 		}
-		for how, n := range map[string]notes{"added": one, "joined": joined} {
+		for how, n := range map[string]noteList{"added": one, "joined": joined} {
 			if diff := cmp.Diff(test.want, n.list()); diff != "" || n.index.Coverage != test.at {
 				t.Errorf("%s, %s: coverage %v (-want +got):\n%s", test.name, how, n.index.Coverage, diff)
 			}

@@ -47,21 +47,21 @@ func React(ctx context.Context, s run.Scope, env Env) (Result, error) {
 // act answers the question with an actor of the given style. Only role.StepByStep has a plan and
 // critiques as steps of their own.
 func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (Result, error) {
-	a := acting{env: e, style: style, made: map[string]bool{}}
+	a := actorLoop{env: e, style: style, made: map[string]bool{}}
 	if e.Began[role.ActorRole] == "" {
 		a.session.Results = e.Limits.Candidates // no model has to read them
 	}
-	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
+	a.found = subQuestion{question: e.Question, stop: assay.StopIterationLimit}
 	err := a.search(ctx, s.Until(e.Limits.Wall*3/4)) // leaves time to answer from the hits
 	if stop := stopOf(err); stop != "" {
-		a.found.ends(stop, err)
+		a.found.endSearch(stop, err)
 	} else if err != nil {
 		return Result{}, err
 	}
-	if err := a.weigh(ctx, s.Sub("weigh", 0)); err != nil {
+	if err := a.gradeFound(ctx, s.Sub("weigh", 0)); err != nil {
 		return Result{}, err
 	}
-	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []finding{a.found})
+	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []subQuestion{a.found})
 	return answer, err
 }
 
@@ -70,32 +70,32 @@ const (
 	maxGoals = 8 // goals of a plan
 )
 
-// An acting is the state of an actor's work on a question.
-type acting struct {
+// actorLoop is the state of an actor's work on a question.
+type actorLoop struct {
 	env     Env
 	style   role.ActStyle
 	session tool.Session
-	found   finding
+	found   subQuestion
 	asked   bool         // an unrestricted search for the question was made
 	terms   []assay.Term // of all searches, used if the question itself was not searched
 
 	plan    []role.Goal // nil: the actor works without one
 	planned []role.Goal // the plan before steps
 
-	steps    []role.ActStep
-	memo     []role.Statement
-	before   []role.ToolUse  // calls of the steps that memo summarises
-	made     map[string]bool // calls, by key
-	mistakes int             // malformed calls in a row
-	lost     bool            // there were too many of them
-	fresh    int             // new hits of the last step above the floor
-	dry      drought         // counts steps without progress
-	plain    bool            // the actor's model does not support tools
-	done     bool            // the actor is done
+	steps           []role.ActStep
+	memo            []role.Statement
+	summarised      []role.ToolUse  // calls of the steps that memo summarises
+	made            map[string]bool // calls, by key
+	mistakes        int             // malformed calls in a row
+	tooManyMistakes bool            // there were too many of them
+	fresh           int             // new hits of the last step above the floor
+	noProgress      noProgressCount // counts steps without progress
+	plain           bool            // the actor's model does not support tools
+	done            bool            // the actor is done
 }
 
 // search plans and makes the actor's turns until one of the stops.
-func (a *acting) search(ctx context.Context, s run.Scope) error {
+func (a *actorLoop) search(ctx context.Context, s run.Scope) error {
 	if a.style == role.StepByStep {
 		if err := a.outline(ctx, s.Sub("plan", 0)); err != nil {
 			return err
@@ -112,15 +112,15 @@ func (a *acting) search(ctx context.Context, s run.Scope) error {
 
 // outline asks the actor for its plan. If there is no room for one, or the actor fails, the question
 // is the only goal.
-func (a *acting) outline(ctx context.Context, s run.Scope) error {
+func (a *actorLoop) outline(ctx context.Context, s run.Scope) error {
 	a.plan = []role.Goal{{Text: a.env.Question}}
 	a.planned = a.plan
-	if a.env.keepsForAnswer(s, assay.Usage{Calls: 2}) != "" { // the plan and one turn
-		a.found.notes.say(assay.NoteRole, "actor: no plan was made: what is left is for searching, grading, writing and verifying")
+	if a.env.reservedForAnswer(s, assay.Usage{Calls: 2}) != "" { // the plan and one turn
+		a.found.notes.say(assay.NoteRole, "actor: no plan was made: the remaining budget is reserved for searching, grading, writing and verifying")
 		return nil
 	}
 	whole := []role.SubQuestion{{Text: a.env.Question}}
-	plan, err := hand(ctx, s, a.env, job[string, role.Plan]{
+	plan, err := runRole(ctx, s, a.env, job[string, role.Plan]{
 		task: role.ActorRole,
 		do: func(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
 			p, err := a.env.Roles.Actor.Plan(ctx, c, question)
@@ -154,8 +154,8 @@ func (a *acting) outline(ctx context.Context, s run.Scope) error {
 }
 
 // step makes the actor's turn i, from 0. It reports whether another follows.
-func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err error) {
-	if a.short(s, assay.Usage{Calls: 1}) {
+func (a *actorLoop) step(ctx context.Context, s run.Scope, i int) (goes bool, err error) {
+	if a.outOfBudget(s, assay.Usage{Calls: 1}) {
 		return false, nil
 	}
 	if i > 0 && i%a.env.Settings.React.Compress == 0 {
@@ -182,7 +182,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 		turn.Note = fmt.Sprintf("%d further calls of that reply were not made: at most %d are", asked-maxCalls, maxCalls)
 		action.Calls = action.Calls[:min(len(action.Calls), maxCalls)]
 	}
-	t, err := a.take(ctx, s, action.Calls, &turn)
+	t, err := a.readCalls(ctx, s, action.Calls, &turn)
 	if err != nil {
 		return false, err
 	}
@@ -192,7 +192,7 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 	}
 	a.steps = append(a.steps, turn)
 	switch {
-	case a.lost:
+	case a.tooManyMistakes:
 		a.found.stop = assay.StopMalformed
 		return false, nil
 	case t.circular:
@@ -204,40 +204,41 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 			return false, err
 		}
 	}
-	if a.dry.ends() {
+	if a.noProgress.stalled() {
 		a.found.stop = assay.StopNoProgress
 		return false, nil
 	}
 	return true, nil
 }
 
-// short reports whether no more of the budget is left than the answer needs and own, what the actor
-// does next. The search then stops. It goes on as long as nothing was found.
-func (a *acting) short(s run.Scope, own assay.Usage) bool {
-	stop := a.env.keepsForAnswer(s, own)
+// outOfBudget reports whether no more of the budget is left than the answer needs and own, what the
+// actor does next. The search then stops. It goes on as long as nothing was found.
+func (a *actorLoop) outOfBudget(s run.Scope, own assay.Usage) bool {
+	stop := a.env.reservedForAnswer(s, own)
 	if stop == "" || len(a.found.hits) == 0 {
 		return false
 	}
-	a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
+	a.found.stop, a.found.shortfall = stop, "the remaining budget is reserved for grading, writing and verifying"
 	return true
 }
 
-// A taking is the calls of one turn, of which only some are made.
-type taking struct {
-	uses      []use
+// turnCalls is the calls of one turn, of which only some are made.
+type turnCalls struct {
+	uses      []plannedCall
 	malformed []bool // by call of the reply
 	circular  bool   // a call was made before
 }
 
-// A use is a call to be made, with the index of its use in the turn.
-type use struct {
+// plannedCall is a call to be made, with the index of its use in the turn.
+type plannedCall struct {
 	tool.Call
 	at int
 }
 
-// take reads the calls of a reply. A call that is refused is a step too, so that the journal has it.
-func (a *acting) take(ctx context.Context, s run.Scope, calls []llm.ToolCall, turn *role.ActStep) (taking, error) {
-	t := taking{malformed: make([]bool, len(calls))}
+// readCalls reads the calls of a reply. A call that is refused is a step too, so that the journal
+// has it.
+func (a *actorLoop) readCalls(ctx context.Context, s run.Scope, calls []llm.ToolCall, turn *role.ActStep) (turnCalls, error) {
+	t := turnCalls{malformed: make([]bool, len(calls))}
 	for i, c := range calls {
 		call, err := a.session.Parse(c.Name, c.Arguments)
 		refused := ""
@@ -248,13 +249,13 @@ func (a *acting) take(ctx context.Context, s run.Scope, calls []llm.ToolCall, tu
 			t.circular, refused = true, "this call was made before"
 		default:
 			a.made[call.Key()] = true
-			t.uses = append(t.uses, use{call, i})
+			t.uses = append(t.uses, plannedCall{call, i})
 			turn.Uses = append(turn.Uses, useOf(c, tool.Refuse("it was not made")))
 			continue
 		}
 		out, err := refuse(ctx, s.Sub("refused", i), tool.RefusedCall(c.Name, c.Arguments), tool.Output{Refused: refused, Invalid: t.malformed[i]})
 		if err != nil {
-			return taking{}, err
+			return turnCalls{}, err
 		}
 		turn.Uses = append(turn.Uses, useOf(c, tool.Refuse(out.Refused)))
 	}
@@ -274,33 +275,33 @@ func useOf(c llm.ToolCall, obs tool.Observation) role.ToolUse {
 }
 
 // count counts the malformed calls of a turn. Too many in a row end the search.
-func (a *acting) count(malformed []bool) {
+func (a *actorLoop) count(malformed []bool) {
 	for _, wrong := range malformed {
 		if !wrong {
 			a.mistakes = 0
 			continue
 		}
-		if a.mistakes++; a.mistakes == a.env.Settings.React.Invalid && !a.lost {
-			a.lost = true
-			a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row were of tools that do not exist, or with arguments that they do not take; its search ended there", a.mistakes))
+		if a.mistakes++; a.mistakes == a.env.Settings.React.Invalid && !a.tooManyMistakes {
+			a.tooManyMistakes = true
+			a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: %d calls in a row named unknown tools or had invalid arguments; its search ended there", a.mistakes))
 		}
 	}
 }
 
 // input returns the actor's input.
-func (a *acting) input(left int) role.ActInput {
+func (a *actorLoop) input(left int) role.ActInput {
 	return role.ActInput{
 		Question: a.env.Question, Style: a.style, Left: left, Plan: a.planned,
-		Memo: a.memo, Made: a.before, Steps: a.steps,
+		Memo: a.memo, Made: a.summarised, Steps: a.steps,
 		Found: a.best(), Terms: a.found.terms, Floor: a.env.Limits.Floor, Fresh: a.fresh, Plain: a.plain,
 	}
 }
 
 // decide asks the actor for its next action.
-func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
+func (a *actorLoop) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
 	in := a.input(left)
 	in.Tools, in.Most = tool.Tools(), maxCalls
-	return hand(ctx, s, a.env, job[role.ActInput, role.Action]{
+	return runRole(ctx, s, a.env, job[role.ActInput, role.Action]{
 		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Act,
 		cautious: role.Action{Done: true},
@@ -309,11 +310,11 @@ func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action
 
 // criticise asks the actor for its critique of the last step and revises the plan. It reports
 // whether the search goes on.
-func (a *acting) criticise(ctx context.Context, s run.Scope, left int) (goes bool, err error) {
-	if a.short(s, assay.Usage{Calls: 1, InputTokens: a.env.Limits.ContextTokens / 2}) {
+func (a *actorLoop) criticise(ctx context.Context, s run.Scope, left int) (goes bool, err error) {
+	if a.outOfBudget(s, assay.Usage{Calls: 1, InputTokens: a.env.Limits.ContextTokens / 2}) {
 		return false, nil
 	}
-	out, err := hand(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
+	out, err := runRole(ctx, s, a.env, job[role.ActInput, role.SelfCritique]{
 		task:     role.ActorRole,
 		do:       a.env.Roles.Actor.Critique,
 		cautious: role.SelfCritique{Missing: []string{a.env.Question}, NextSearches: []string{}, Covered: []int{}},
@@ -365,7 +366,7 @@ func revised(plan []role.Goal, k role.SelfCritique) []role.Goal {
 }
 
 // best returns the hits of all tools, best first, at most as many as one search returns.
-func (a *acting) best() []assay.Evidence {
+func (a *actorLoop) best() []assay.Evidence {
 	found := a.session.Evidence()
 	slices.SortStableFunc(found, func(a, b assay.Evidence) int { return byRelevance(a.Hit, b.Hit) })
 	return found[:min(len(found), a.env.Limits.Candidates)]
@@ -373,13 +374,13 @@ func (a *acting) best() []assay.Evidence {
 
 // perform makes the calls of a turn in parallel and adds their results in order. It reports whether
 // one of them searched or read. If the budget runs out, the results so far count.
-func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.ActStep) (retrieved bool, err error) {
+func (a *actorLoop) perform(ctx context.Context, s run.Scope, t turnCalls, turn *role.ActStep) (retrieved bool, err error) {
 	outs := make([]tool.Output, len(t.uses))
 	done := make([]bool, len(t.uses))
 	err = s.Parallel(ctx, "use", len(t.uses), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		step := run.Step{Name: t.uses[i].Tool, Kind: assay.StepTool}
 		out, err := run.Group(ctx, s, step, t.uses[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
-			return a.session.Do(ctx, newReach(a.env, s), c)
+			return a.session.Do(ctx, newToolBackend(a.env, s), c)
 		})
 		outs[i], done[i] = out, err == nil
 		return err
@@ -387,13 +388,13 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	if err != nil && stopOf(err) == "" {
 		return false, err
 	}
-	before, known, brought, searches := a.overFloor(), len(a.found.hits), 0, a.found.iterations
+	before, known, brought, searches := a.countAboveFloor(), len(a.found.hits), 0, a.found.iterations
 	for i, c := range t.uses {
 		if !done[i] {
 			continue
 		}
 		out := outs[i]
-		a.saw(s.Sub("use", i).Path(), out)
+		a.recordSearch(s.Sub("use", i).Path(), out)
 		turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, out))
 		t.malformed[c.at] = out.Invalid
 		if out.Results != nil {
@@ -403,25 +404,25 @@ func (a *acting) perform(ctx context.Context, s run.Scope, t taking, turn *role.
 	}
 	a.count(t.malformed)
 	if a.found.iterations > searches {
-		a.dry.after(len(a.found.hits)-known, brought)
+		a.noProgress.add(len(a.found.hits)-known, brought)
 	}
-	a.fresh = a.overFloor() - before
+	a.fresh = a.countAboveFloor() - before
 	return retrieved, err
 }
 
-// saw records a search for the question itself. A replay does not execute the tool's own steps, so
-// they do not record it.
-func (a *acting) saw(path string, out tool.Output) {
+// recordSearch records a search for the question itself. A replay does not execute the tool's own
+// steps, so they do not record it.
+func (a *actorLoop) recordSearch(path string, out tool.Output) {
 	if a.env.first == nil || out.Results == nil || out.Query == nil {
 		return
 	}
 	if out.Query.Filter.IsZero() && len(out.Query.Collections) == 0 && out.Query.Walk == assay.WalkNear {
-		a.env.first.saw(path, *out.Results)
+		a.env.first.record(path, *out.Results)
 	}
 }
 
-// overFloor returns the number of hits at or above the relevance floor.
-func (a *acting) overFloor() int {
+// countAboveFloor returns the number of hits at or above the relevance floor.
+func (a *actorLoop) countAboveFloor() int {
 	n := 0
 	for _, h := range a.found.hits {
 		if h.Scores.Relevance >= a.env.Limits.Floor {
@@ -432,34 +433,34 @@ func (a *acting) overFloor() int {
 }
 
 // observe adds the result of a call.
-func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
+func (a *actorLoop) observe(c tool.Call, out tool.Output) tool.Observation {
 	obs := a.session.Show(c, out)
-	f := &a.found
+	sq := &a.found
 	switch {
 	case out.Refused != "":
 	case out.Results != nil:
 		a.searched(*out.Query, *out.Results)
 	case out.Page != nil:
-		f.merge(obs.Hits)
+		sq.addHits(obs.Hits)
 	case out.Summary != nil:
-		f.notes.outcome(role.SummariserTask, out.Summary.Outcome)
+		sq.notes.outcome(role.SummariserTask, out.Summary.Outcome)
 	case out.Contrast != nil:
-		f.notes.outcome(role.ComparerTask, out.Contrast.Outcome)
+		sq.notes.outcome(role.ComparerTask, out.Contrast.Outcome)
 	case out.Extraction != nil:
-		f.notes.outcome(role.ExtractorTask, out.Extraction.Outcome)
+		sq.notes.outcome(role.ExtractorTask, out.Extraction.Outcome)
 	}
 	return obs
 }
 
 // searched adds the results of a search or a walk. The terms of the question come only from searches
 // without a filter; each search includes the question.
-func (a *acting) searched(q assay.Query, found assay.Results) {
-	f := &a.found
-	terms := f.terms
-	f.take(a.env, q, found)
-	f.iterations++
-	if f.terms = terms; q.Filter.IsZero() && q.Walk == assay.WalkNear {
-		f.terms, a.asked = found.Terms, true
+func (a *actorLoop) searched(q assay.Query, found assay.Results) {
+	sq := &a.found
+	terms := sq.terms
+	sq.addResults(a.env, q, found)
+	sq.iterations++
+	if sq.terms = terms; q.Filter.IsZero() && q.Walk == assay.WalkNear {
+		sq.terms, a.asked = found.Terms, true
 	}
 	for _, t := range found.Terms {
 		if !slices.ContainsFunc(a.terms, func(o assay.Term) bool { return o.Stem == t.Stem }) {
@@ -469,7 +470,7 @@ func (a *acting) searched(q assay.Query, found assay.Results) {
 }
 
 // compress replaces the steps before the last by a summary.
-func (a *acting) compress(ctx context.Context, s run.Scope) error {
+func (a *actorLoop) compress(ctx context.Context, s run.Scope) error {
 	last := len(a.steps) - 1
 	if evidence := a.best(); len(evidence) > 0 {
 		summary, err := a.env.summarise(ctx, s, role.Reading{Question: a.env.Question, Evidence: evidence}, &a.found.notes)
@@ -481,7 +482,7 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 	for _, step := range a.steps[:last] {
 		for _, u := range step.Uses {
 			u.Brought, u.Call.Opaque = "", ""
-			a.before = append(a.before, u)
+			a.summarised = append(a.summarised, u)
 		}
 	}
 	a.steps = slices.Clone(a.steps[last:])
@@ -489,38 +490,38 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 	return nil
 }
 
-// weigh grades the hits of all tools. If the actor never searched for the question without
+// gradeFound grades the hits of all tools. If the actor never searched for the question without
 // restrictions, weigh does so first, so that the grade considers all documents.
-func (a *acting) weigh(ctx context.Context, s run.Scope) error {
-	f := &a.found
+func (a *actorLoop) gradeFound(ctx context.Context, s run.Scope) error {
+	sq := &a.found
 	if !a.asked {
-		stop, lacked := f.stop, f.lacked
-		_, err := f.find(ctx, s, a.env, assay.Query{Text: a.env.Question})
+		stop, lacked := sq.stop, sq.shortfall
+		_, err := sq.search(ctx, s, a.env, assay.Query{Text: a.env.Question})
 		if err != nil && stopOf(err) == "" {
 			return err
 		}
-		if f.stop, f.lacked = stop, lacked; f.terms == nil {
-			f.terms = a.terms
+		if sq.stop, sq.shortfall = stop, lacked; sq.terms == nil {
+			sq.terms = a.terms
 		}
 	}
-	if len(f.hits) == 0 && f.cutShort() {
+	if len(sq.hits) == 0 && sq.cutShort() {
 		return nil
 	}
-	err := f.regrade(ctx, s, a.env)
+	err := sq.gradeAll(ctx, s, a.env)
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
 	}
-	if err == nil && a.done && f.sufficient() {
-		f.stop = assay.StopSufficient
+	if err == nil && a.done && sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
 	return err
 }
 
-// keepsForAnswer returns the budget of which no more is left than grading, writing and verifying
+// reservedForAnswer returns the budget of which no more is left than grading, writing and verifying
 // need after own, the actor's next calls, or "". If the actor used it up, its hits could not be
 // used.
-func (e Env) keepsForAnswer(s run.Scope, own assay.Usage) assay.Stop {
+func (e Env) reservedForAnswer(s run.Scope, own assay.Usage) assay.Stop {
 	var calls, tokens assay.Usage
 	for _, name := range []string{role.GraderRole, role.GeneratorRole, role.VerifierRole} {
 		if e.Began[name] != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -36,24 +36,24 @@ var reflectSpec = Spec{
 // queries, answers and sources.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	plan, said, err := env.plan(ctx, s)
+	plan, notes, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable("reflect", stop, err, said), nil
+		return env.unplannable("reflect", stop, err, notes), nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
-	spelled := spelledOut(plan)
+	r := reflectLoop{found: make([]subQuestion, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	spelled := displayQuestions(plan)
 	for i, sub := range plan.SubQuestions {
-		r.found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
+		r.found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 		for _, n := range sub.Needs {
 			if n >= 0 && n < i {
-				r.found[n].serves = append(r.found[n].serves, i)
+				r.found[n].neededBy = append(r.found[n].neededBy, i)
 			}
 		}
 	}
-	r.found[0].notes.join(said)
+	r.found[0].notes.join(notes)
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), env.Limits.Parts)]
 	if err := r.rounds(ctx, s, env, plan); err != nil {
 		return Result{}, err
@@ -61,16 +61,16 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
 	answer.Review = r.review(env)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
-		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector has not found that what is known covers the question")
+		answer.holdBack(env.roleGaps(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector did not judge the question covered")
 	}
 	return answer, err
 }
 
-// A reflection is the state of the loop.
-type reflection struct {
-	found     []finding // those beyond the limit of parts are not searched
-	trail     trail     // of all findings
-	open      []string  // by the last analysis
+// reflectLoop is the state of the loop.
+type reflectLoop struct {
+	found     []subQuestion // those beyond the limit of parts are not searched
+	history   searchHistory // of all sub-questions
+	open      []string      // by the last analysis
 	last      role.Reflection
 	made      int // number of rounds
 	completed bool
@@ -78,7 +78,7 @@ type reflection struct {
 }
 
 // review returns the Review of the answer.
-func (r *reflection) review(env Env) *assay.Review {
+func (r *reflectLoop) review(env Env) *assay.Review {
 	out := &assay.Review{Verdict: string(role.IncompleteStatus), Iterations: r.made}
 	if r.completed {
 		out.Verdict = string(role.CompletedStatus)
@@ -86,10 +86,10 @@ func (r *reflection) review(env Env) *assay.Review {
 	if r.last.Status != "" {
 		coverage := r.last.Coverage
 		threshold := env.Settings.Reflect.Coverage
-		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, asked(env.Question).line(r.last.Justification)
+		out.Coverage, out.Threshold, out.Justification = &coverage, &threshold, questionSources(env.Question).line(r.last.Justification)
 		out.ByModel = env.byModel(role.ReflectorTask) && !r.last.StoodIn
 	}
-	for _, a := range r.trail {
+	for _, a := range r.history {
 		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought, Sources: a.Sources})
 	}
 	return out
@@ -97,14 +97,14 @@ func (r *reflection) review(env Env) *assay.Review {
 
 // rounds searches and reflects until the reflector is satisfied, and sets the stop reason of each
 // part.
-func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+func (r *reflectLoop) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
 	looked := r.found[:len(plan.SubQuestions)]
-	err := r.goOn(ctx, s, env, plan)
+	err := r.continueRounds(ctx, s, env, plan)
 	stop := stopOf(err)
 	for i := range looked {
 		switch {
 		case stop != "":
-			looked[i].ends(stop, err)
+			looked[i].endSearch(stop, err)
 		case !looked[i].cutShort():
 			looked[i].stop = r.stop
 		}
@@ -115,8 +115,8 @@ func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role
 	return err
 }
 
-func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	var dry drought
+func (r *reflectLoop) continueRounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+	var dry noProgressCount
 	for round := range env.Settings.Reflect.Rounds {
 		s := s.Sub("round", round)
 		if round == 0 {
@@ -128,7 +128,7 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 			if err != nil {
 				return err
 			}
-			if stop == "" && dry.ends() {
+			if stop == "" && dry.stalled() {
 				stop = assay.StopNoProgress
 			}
 			if stop != "" {
@@ -149,17 +149,17 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 
 // retrieve searches once for each sub-question. One that needs others is searched with the names
 // from their hits.
-func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	trails := make([]trail, len(plan.SubQuestions))
+func (r *reflectLoop) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+	trails := make([]searchHistory, len(plan.SubQuestions))
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
-			f := &r.found[i]
-			f.fill(fillings(plan, r.found, i))
-			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
-			err := f.inTime(ctx, s, env, func(s run.Scope) error { return f.lookOn(ctx, s, env, query, &trails[i]) })
+			sq := &r.found[i]
+			sq.setSubstitutions(substitutions(plan, r.found, i))
+			query := strings.Join(append([]string{sq.question}, hints(plan, r.found, i)...), " ")
+			err := sq.inTime(ctx, s, env, func(s run.Scope) error { return sq.lookOn(ctx, s, env, query, &trails[i]) })
 			if stop := stopOf(err); stop != "" {
-				f.ends(stop, err)
+				sq.endSearch(stop, err)
 				return nil
 			}
 			return err
@@ -168,15 +168,15 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			return err
 		}
 	}
-	r.trail = slices.Concat(trails...)
+	r.history = slices.Concat(trails...)
 	return nil
 }
 
 // route searches for the open points with the querier's next query. The hits are added to the part
 // that shares the most words with it, preferably one that is not graded sufficient, among those
 // whose time is not over.
-func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding, dry *drought) (stop assay.Stop, err error) {
-	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
+func (r *reflectLoop) route(ctx context.Context, s run.Scope, env Env, looked []subQuestion, dry *noProgressCount) (stop assay.Stop, err error) {
+	query, stop, err := env.nextQuery(ctx, s, env.Question, &r.found[0], r.history, r.open)
 	if err != nil || stop != "" {
 		return stop, err
 	}
@@ -184,32 +184,32 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 	if at < 0 {
 		return assay.StopDeadline, nil
 	}
-	f := &looked[at]
-	return "", f.inTime(ctx, s, env, func(s run.Scope) error {
-		fresh, err := f.findOn(ctx, s, env, query, &r.trail)
+	sq := &looked[at]
+	return "", sq.inTime(ctx, s, env, func(s run.Scope) error {
+		fresh, err := sq.searchNext(ctx, s, env, query, &r.history)
 		if err != nil {
 			return err
 		}
-		dry.after(fresh, f.brought)
-		return f.gradeOrPass(ctx, s, env)
+		dry.add(fresh, sq.lastHits)
+		return sq.gradeAboveFloor(ctx, s, env)
 	})
 }
 
 // nearest returns the index of the finding whose question shares the most words with the query. It
 // prefers findings that are not graded sufficient, and takes none whose time is over. Of equals it
 // takes the last, to which the others lead. It returns -1 if the time of all is over.
-func nearest(found []finding, query string) int {
-	words := surface.Content(query)
+func nearest(found []subQuestion, query string) int {
+	words := lexical.Content(query)
 	best, most := -1, -1
-	for i, f := range found {
-		if f.late {
+	for i, sq := range found {
+		if sq.late {
 			continue
 		}
 		n := 0
-		if !f.sufficient() {
+		if !sq.sufficient() {
 			n += len(words) + 1
 		}
-		of := surface.Content(f.question)
+		of := lexical.Content(sq.question)
 		for _, w := range words {
 			if slices.Contains(of, w) {
 				n++
@@ -224,13 +224,13 @@ func nearest(found []finding, query string) int {
 
 // assess asks the analyst to sort the evidence, and the reflector whether it covers the question.
 // Without evidence it asks neither.
-func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
+func (r *reflectLoop) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
 	r.made = rounds
-	evidence, parts := env.mint(r.found)
+	evidence, parts := env.numberEvidence(r.found)
 	r.open = nil
 	if len(evidence) == 0 {
-		for _, f := range r.found {
-			r.open = append(r.open, asked(env.Question).line(f.spoken()))
+		for _, sq := range r.found {
+			r.open = append(r.open, questionSources(env.Question).line(sq.displayText()))
 		}
 		return nil
 	}
@@ -238,7 +238,7 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 	if err != nil {
 		return err
 	}
-	r.open = asked(env.Question).lines(analysis.Open)
+	r.open = questionSources(env.Question).lines(analysis.Open)
 	known := knownBy(analysis, evidence)
 	if len(known) == 0 {
 		return nil
@@ -275,19 +275,19 @@ func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
 }
 
 // analyse asks the analyst. If the analyst fails, the analysis has no statements.
-func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Analysis, error) {
-	return hand(ctx, s, e, job[role.Reading, role.Analysis]{
+func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, notes *noteList) (role.Analysis, error) {
+	return runRole(ctx, s, e, job[role.Reading, role.Analysis]{
 		task:     role.AnalystTask,
 		do:       e.Roles.Judge.Analyse,
 		cautious: role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}},
-	}, in, said)
+	}, in, notes)
 }
 
 // reflect asks the reflector. If the reflector fails, the status is incomplete.
-func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, said *notes) (role.Reflection, error) {
-	return hand(ctx, s, e, job[role.ReflectInput, role.Reflection]{
+func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, notes *noteList) (role.Reflection, error) {
+	return runRole(ctx, s, e, job[role.ReflectInput, role.Reflection]{
 		task:     role.ReflectorTask,
 		do:       e.Roles.Judge.Reflect,
 		cautious: role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold},
-	}, in, said)
+	}, in, notes)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// leastResponding is the relevance from which an answer responds well enough that a dropped
+// minResponse is the relevance from which an answer responds well enough that a dropped
 // statement does not count as a gap.
-const leastResponding = 0.5
+const minResponse = 0.5
 
 // relevance asks the answer grader, once, how well the shown claims respond to the question,
 // independent of their evidence. An answer below the threshold (see VerifySettings) is not found. The
 // grade never improves a status. If the answer could not be judged, it is incomplete.
-func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
+func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, notes *noteList) error {
 	isNew := !r.judged && r.Cached == nil && r.AskBack == ""
 	if len(r.Claims) == 0 || !isNew {
 		return nil
@@ -32,22 +32,22 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 				continue
 			}
 			under := append([]string{cit.Title}, cit.Heading...)
-			st.Under = more(st.Under, slices.DeleteFunc(under, func(h string) bool { return h == "" })...)
-			st.Quotes = more(st.Quotes, cit.Quote)
+			st.Under = appendNew(st.Under, slices.DeleteFunc(under, func(h string) bool { return h == "" })...)
+			st.Quotes = appendNew(st.Quotes, cit.Quote)
 			if n := cit.Number - 1; n < len(r.passages) && strings.Contains(r.passages[n].Text, cit.Quote) {
-				st.Passages = more(st.Passages, r.passages[n].Text)
+				st.Passages = appendNew(st.Passages, r.passages[n].Text)
 			}
 		}
 		in.Statements = append(in.Statements, st)
 	}
-	out, err := hand(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
+	out, err := runRole(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
 		task: role.AnswerGraderTask,
 		do:   e.gradeAnswer,
-	}, in, said)
+	}, in, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no budget left to judge whether the question is answered (%s)", stop))
 		r.verdicts.responds = respondsFailed
-		r.settle()
+		r.updateStatus()
 		r.stopped(stop)
 		return nil
 	}
@@ -58,7 +58,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 	if r.verdicts.responds != respondsFailed {
 		r.Relevance, r.lacks = out.Relevance, out.Lacks
 	}
-	r.settle()
+	r.updateStatus()
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput
 	}
 	g, err := e.Roles.Relevance.GradeAnswer(ctx, c, in)
 	if p := g.Relevance; err == nil && p != nil && !(*p >= 0 && *p <= 1) {
-		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is no probability", *p), Notes: g.Notes}}
+		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is not a probability", *p), Notes: g.Notes}}
 	}
 	return g, err
 }
@@ -82,7 +82,7 @@ func responseOf(g role.AnswerGrade, threshold float64) response {
 		return respondsFailed
 	case g.OffTopic || *g.Relevance < threshold:
 		return respondsNot
-	case *g.Relevance >= leastResponding:
+	case *g.Relevance >= minResponse:
 		return respondsWell
 	}
 	return respondsPartly

@@ -56,9 +56,9 @@ func TestVerificationThresholds(t *testing.T) {
 		{"at both defaults", score(0.5), grade(0.1, false), set(0, 0), assay.Answered, assay.ReasonSupported, true, "sufficient"},
 		{"at both thresholds", score(0.8), grade(0.7, false), set(0.8, 0.7), assay.Answered, assay.ReasonSupported, true, "sufficient"},
 
-		{"grounding below the default", score(0.49), grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnsupported, false, "not the one statement"},
-		{"grounding below the threshold", score(0.79), grade(0.9, false), set(0.8, 0), assay.Incomplete, assay.ReasonUnsupported, false, "not the one statement"},
-		{"supported without a score", score(0), grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnsupported, false, "not the one statement"},
+		{"grounding below the default", score(0.49), grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnsupported, false, "is not supported by its citations"},
+		{"grounding below the threshold", score(0.79), grade(0.9, false), set(0.8, 0), assay.Incomplete, assay.ReasonUnsupported, false, "is not supported by its citations"},
+		{"supported without a score", score(0), grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnsupported, false, "is not supported by its citations"},
 		{"grounding is no number", score(math.NaN()), grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnverified, false, "could not judge"},
 		{"the verifier fails", broken, grade(0.9, false), set(0, 0), assay.Incomplete, assay.ReasonUnverified, false, "could not judge"},
 

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -27,23 +27,23 @@ const minBearing = 0.3
 // the evidence, in one step. A claim that this supports gets the new citations and is marked.
 // Evidence that contradicts it, including the originally cited source, is then added. If the run
 // has no room for this, the claims stay refused.
-func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
+func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, notes *noteList) ([]checkedClaim, error) {
 	var which []int
 	var open []checkedClaim
 	for i, c := range claims {
 		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || len(open) == maxRepairs {
 			continue
 		}
-		if other := c.elsewhere(evidence, passages); len(other.cited) > 0 {
+		if other := c.citeElsewhere(evidence, passages); len(other.cited) > 0 {
 			which, open = append(which, i), append(open, other)
 		}
 	}
 	if len(open) == 0 {
 		return claims, nil
 	}
-	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, said)
+	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no budget left to check other sources for %s (%s)", count(len(open), "unsupported claim", "unsupported claims"), stop))
 		w.ended = stop
 		return claims, nil
 	}
@@ -64,12 +64,12 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 	if len(others) == 0 {
 		return claims, nil
 	}
-	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, said)
+	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" { // an unjudged side does not count, but the claim that it opposes is uncertain
 		w.ended = stop
 		for k, i := range which {
 			if open[k].repaired {
-				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no room to judge what another source says (%s)", stop)}
+				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no budget left to judge what another source says (%s)", stop)}
 				claims[i].repaired = false
 			}
 		}
@@ -83,11 +83,11 @@ func (c checkedClaim) repairs() bool {
 	return c.Verdict == assay.Supported && c.Score >= judged.RepairScore
 }
 
-// elsewhere returns c with new citations: uncited evidence that shares the most words with it,
+// citeElsewhere returns c with new citations: uncited evidence that shares the most words with it,
 // followed by its original evidence, which may contradict the new. The result has no citations if
 // no other evidence is near.
-func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
-	words := cmp.Or(c.said, wordsOf(c.Claim, c.row))
+func (c checkedClaim) citeElsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
+	words := cmp.Or(c.standalone, wordsOf(c.Claim, c.row))
 	type bearing struct {
 		number int
 		share  float64
@@ -97,7 +97,7 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 		if passages[n-1].Text == "" || slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Number == n }) {
 			continue
 		}
-		if share := shareHeld(words, passages[n-1].Text); share >= minBearing {
+		if share := sharedWords(words, passages[n-1].Text); share >= minBearing {
 			best = append(best, bearing{n, share})
 		}
 	}
@@ -114,9 +114,9 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 	return c
 }
 
-// shareHeld returns the share of a text's content words, by stem, that other contains.
-func shareHeld(text, other string) float64 {
-	words, held := surface.Content(text), surface.Content(other)
+// sharedWords returns the share of a text's content words, by stem, that other contains.
+func sharedWords(text, other string) float64 {
+	words, held := lexical.Content(text), lexical.Content(other)
 	if len(words) == 0 {
 		return 0
 	}

@@ -60,7 +60,7 @@ type replaceOutput struct {
 // replace adds a sentence of the source for each refused statement of a model: the sentence of its
 // cited passages that is nearest to it, if it is near enough and answers the question. Other
 // statements stay dropped. Without a reader no statement is replaced.
-func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, said *notes) error {
+func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, notes *noteList) error {
 	if e.ReaderModel == "" || !w.byModel {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, said *no
 	case len(out.Refused) != len(which):
 		return fmt.Errorf("%d replacements for %d statements: %w", len(out.Refused), len(which), assay.ErrDamaged)
 	case out.Failure != "":
-		said.say(assay.NoteFailed, remark("reader: it failed to look for the nearest sentences: "+out.Failure))
+		notes.say(assay.NoteFailed, remarkLine("reader: it failed to look for the nearest sentences: "+out.Failure))
 	}
 	w.quote(which, out.Refused)
 	return nil
@@ -168,7 +168,7 @@ func (e Env) nearestTo(ctx context.Context, r replacement) (replacement, error) 
 	var pairs []llm.ClaimPair
 	for n, p := range r.Cited {
 		for _, s := range ground.Cut(p.Context, nil) {
-			one, other := shareHeld(r.Claim, s.Text), shareHeld(s.Text, r.Claim)
+			one, other := sharedWords(r.Claim, s.Text), sharedWords(s.Text, r.Claim)
 			if max(one, other) < leastRead {
 				continue
 			}

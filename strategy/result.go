@@ -28,26 +28,26 @@ type Result struct {
 
 // details holds the facts for a justification.
 type details struct {
-	hits      int
-	top       float64 // relevance of the best hits
-	held      string  // why the hits do not hold the answer, by the reader; empty: unknown
-	lacked    string  // the budget error's numbers
-	failure   string  // of the role that failed
-	service   string  // the managed service
-	supported int     // claims
-	refused   int     // unsupported claims
-	failed    int     // claims on which the verifier failed
-	open, of  int     // parts not fully answered, and all parts
-	pair      [2]int  // claims that contradict each other
-	newest    string  // newest of the versions that disagree
-	salvaged  assay.Stop
-	ambiguous string
-	remarks   []string // reasons for holding the answer back
+	hits          int
+	top           float64 // relevance of the best hits
+	answerability string  // why the hits do not hold the answer, by the reader; empty: unknown
+	shortfall     string  // the budget error's numbers
+	failure       string  // of the role that failed
+	service       string  // the managed service
+	supported     int     // claims
+	refused       int     // unsupported claims
+	failed        int     // claims on which the verifier failed
+	open, of      int     // parts not fully answered, and all parts
+	pair          [2]int  // claims that contradict each other
+	newest        string  // newest of the versions that disagree
+	quotedAfter   assay.Stop
+	ambiguous     string
+	remarks       []string // reasons for holding the answer back
 }
 
 // settle decides the status. It must be called after each change of the state that the status
 // depends on. An answer that is not found, or asks back, shows no claims.
-func (r *Result) settle() {
+func (r *Result) updateStatus() {
 	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
 	r.Missing = without(r.Missing, r.dropped)
 	if r.Status != assay.Answered {
@@ -60,7 +60,7 @@ func (r *Result) settle() {
 		r.Review = withoutClaims(r.Review)
 	}
 	if len(r.Claims) == 0 {
-		r.Text, r.Closest = r.empty(), r.closest
+		r.Text, r.Closest = r.emptyText(), r.closest
 	}
 	r.Justification = r.justify()
 }
@@ -79,7 +79,7 @@ func withoutClaims(review *assay.Review) *assay.Review {
 }
 
 // empty returns the text of an answer without claims.
-func (r *Result) empty() string {
+func (r *Result) emptyText() string {
 	switch r.Reason {
 	case assay.ReasonAmbiguous:
 		return r.AskBack
@@ -87,9 +87,9 @@ func (r *Result) empty() string {
 		if r.evidence.found == foundFit {
 			return "Passages were found, but the run ended before an answer was written and verified."
 		}
-		return "Not answered: the run ended before the documents were searched to the end."
+		return "Not answered: the run ended before the search was complete."
 	case assay.ReasonUngraded:
-		return "Not answered: what was found could not be graded."
+		return "Not answered: the passages could not be graded."
 	case assay.ReasonMalformed:
 		return "Not answered: the search ended early in an error."
 	case assay.ReasonNoService:
@@ -116,31 +116,31 @@ func (r *Result) justify() string {
 	case assay.ReasonAmbiguous:
 		return d.ambiguous
 	case assay.ReasonCutShort:
-		if d.lacked != "" {
-			return fmt.Sprintf("The run was cut short (%s: %s).", cmp.Or(r.spent, r.Stop), d.lacked)
+		if d.shortfall != "" {
+			return fmt.Sprintf("The run was cut short (%s: %s).", cmp.Or(r.spent, r.Stop), d.shortfall)
 		}
 		return fmt.Sprintf("The run was cut short (%s).", cmp.Or(r.spent, r.Stop))
 	case assay.ReasonUngraded:
-		return "The grader failed: " + remark(d.failure)
+		return "The grader failed: " + remarkLine(d.failure)
 	case assay.ReasonMalformed:
 		return "The search ended early because the actor's calls were malformed or its replies unreadable, and nothing that was found until then answers the question."
 	case assay.ReasonNoService:
-		return remark(d.service + " failed: " + d.failure)
+		return remarkLine(d.service + " failed: " + d.failure)
 	case assay.ReasonUnwritten:
-		return "The generator failed: " + remark(d.failure)
+		return "The generator failed: " + remarkLine(d.failure)
 	case assay.ReasonUnverified:
-		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", d.failed, count(d.refused, "statement", "statements"))
+		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by its citations.", d.failed, count(d.refused, "statement", "statements"))
 	case assay.ReasonUnsupported:
-		return "Passages were found, but " + noneOf(d.refused) + " drafted from them is supported by what it cites."
+		return "Passages were found, but " + noneSupported(d.refused) + "."
 	case assay.ReasonNoContent:
-		return "Passages were found, but none says what an answer could be made of."
+		return "Passages were found, but no answer could be drafted from them."
 	case assay.ReasonNoHits:
-		return "No passage holds any of the question's words."
+		return "No passage contains any of the question's words."
 	case assay.ReasonOffTopic:
 		return fmt.Sprintf("What the documents say does not answer the question (relevance %.2f).", *r.Relevance)
 	}
-	if d.held != "" {
-		return "No passage answers the question: " + d.held + "."
+	if d.answerability != "" {
+		return "No passage answers the question: " + d.answerability + "."
 	}
 	return fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", d.top)
 }
@@ -156,24 +156,24 @@ func (r *Result) whyShown() string {
 		text += fmt.Sprintf("; %s not and left out", count(d.refused, "was", "were"))
 	}
 	if d.failed > 0 {
-		text += fmt.Sprintf(" (at %d of them the verifier failed)", d.failed)
+		text += fmt.Sprintf(" (the verifier failed on %d of them)", d.failed)
 	}
 	switch r.Reason {
 	case assay.ReasonDisagree:
 		return fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", d.pair[0]+1, d.pair[1]+1)
 	case assay.ReasonDeclared:
-		return fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", d.pair[0]+1, d.pair[1]+1)
+		return fmt.Sprintf("The documents disagree, according to the generator: statements %d and %d, each supported by its citations, cannot both hold.", d.pair[0]+1, d.pair[1]+1)
 	case assay.ReasonVersions:
-		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", d.newest)
+		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest comes first: %s.", d.newest)
 	case assay.ReasonCutShort:
-		return fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", d.salvaged)
+		return fmt.Sprintf("The run was cut short (%s) before anything was written; the answer quotes passages selected without a model.", d.quotedAfter)
 	case assay.ReasonPartsOpen:
 		if d.of == 1 {
 			return text + "; the question is not fully answered."
 		}
 		return text + fmt.Sprintf("; %d of %d parts are not fully answered.", d.open, d.of)
 	case assay.ReasonTorn:
-		return text + "; a list, a table or a conflict is not whole without what is left out."
+		return text + "; a list, a table or a conflict is incomplete without the omitted statements."
 	case assay.ReasonUnjudged:
 		return text + "; whether they answer the question could not be judged."
 	case assay.ReasonMalformed:
@@ -184,32 +184,32 @@ func (r *Result) whyShown() string {
 	return text + "; the question may not be fully answered."
 }
 
-// noneOf returns the subject of a sentence that denies something of all n statements.
-func noneOf(n int) string {
+// noneSupported says that none of the n drafted statements is supported.
+func noneSupported(n int) string {
 	if n == 1 {
-		return "not the one statement"
+		return "the statement drafted from them is not supported by its citations"
 	}
-	return fmt.Sprintf("none of the %d statements", n)
+	return fmt.Sprintf("none of the %d statements drafted from them is supported by its citations", n)
 }
 
 // holdBack records that a judge or reflector has not accepted the answer, and the changes
 // requested. If nothing else is missing, the question itself is.
 func (r *Result) holdBack(wanted []assay.Gap, why string) {
 	if len(wanted) == 0 && len(r.Missing) == 0 {
-		wanted = []assay.Gap{{Text: asked(r.Question).line(r.Question)}}
+		wanted = []assay.Gap{{Text: questionSources(r.Question).line(r.Question)}}
 	}
 	r.Missing = withGaps(r.Missing, wanted...)
 	r.details.remarks = append(r.details.remarks, why)
 	r.verdicts.heldBack = true
-	r.settle()
+	r.updateStatus()
 }
 
-// since returns result r with the searches of now, which were made after r. Own are the notes to
-// keep from r.
-func since(r, now Result, own []assay.Note) Result {
+// withSearchesOf returns result r with the searches of now, which were made after r. Own are the
+// notes to keep from r.
+func withSearchesOf(r, now Result, own []assay.Note) Result {
 	r.Stop, r.Searched, r.Iterations, r.Index = now.Stop, now.Searched, now.Iterations, now.Index
 	r.Notes = append(slices.Clone(now.Notes), without(own, now.Notes)...)
-	r.settle()
+	r.updateStatus()
 	return r
 }
 
@@ -218,6 +218,6 @@ func since(r, now Result, own []assay.Note) Result {
 func (r *Result) stopped(stop assay.Stop) {
 	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) && r.Stop != assay.StopMalformed {
 		r.Stop = stop
-		r.settle()
+		r.updateStatus()
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -31,10 +31,10 @@ func (e Env) searchesUnsupported(strategy string) bool {
 // that they belong to has iterations left, and verifies them against the hits. A claim that these
 // support cites them and is marked. It returns w with the claims, and the evidence with the new
 // hits.
-func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding, parts []role.Part, w checkedDraft, evidence []assay.Evidence, said *notes) (checkedDraft, []assay.Evidence, error) {
+func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []subQuestion, parts []role.Part, w checkedDraft, evidence []assay.Evidence, notes *noteList) (checkedDraft, []assay.Evidence, error) {
 	var which []int
 	var open []checkedClaim
-	var of []int // indexes of their findings
+	var of []int // indexes of their sub-questions
 	for at, c := range w.checked {
 		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || c.row != nil || len(which) == maxSought {
 			continue
@@ -42,7 +42,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 		i := max(0, slices.IndexFunc(parts, c.restsOn))
 		hits, err := e.searchClaim(ctx, s.Sub("claim", at), &found[i], c, evidence)
 		if stop := stopOf(err); stop != "" {
-			said.say(assay.NoteLimit, fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
+			notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to search for a statement that is not supported (%s)", stop))
 			w.ended = stop
 			break
 		}
@@ -70,11 +70,11 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 	}
 	w.evidence, w.passages = evidence, passages
 	for k, c := range open {
-		open[k].cited = cite(c.Claim, cmp.Or(c.said, c.Text), evidence, passages).cited
+		open[k].cited = cite(c.Claim, cmp.Or(c.standalone, c.Text), evidence, passages).cited
 	}
-	err = e.judge(ctx, s, open, evidence, passages, said)
+	err = e.judge(ctx, s, open, evidence, passages, notes)
 	if stop := stopOf(err); stop != "" {
-		said.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
+		notes.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no budget left to judge what was found for statements that are not supported (%s)", stop))
 		w.ended = stop
 		return w, evidence, nil
 	}
@@ -93,26 +93,26 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 }
 
 // searchClaim searches for a claim and returns the best hits that are not yet evidence.
-func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
-	q := assay.Query{Text: strings.Join(c.searchWords(), " "), Filter: f.lastFilter()}
-	if f.cutShort() || f.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || f.wasTried(q.Text, q.Filter) {
+func (e Env) searchClaim(ctx context.Context, s run.Scope, sq *subQuestion, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
+	q := assay.Query{Text: strings.Join(c.searchWords(), " "), Filter: sq.lastFilter()}
+	if sq.cutShort() || sq.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || sq.wasSearched(q.Text, q.Filter) {
 		return nil, nil
 	}
 	found, err := e.search(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
-	f.iterations++
-	f.tries = append(f.tries, tryOf(q.Text, q.Filter))
-	f.ladder.unread += f.take(e, q, found)
-	f.searched[len(f.searched)-1].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
+	sq.iterations++
+	sq.searchKeys = append(sq.searchKeys, searchKeyOf(q.Text, q.Filter))
+	sq.ladder.ungraded += sq.addResults(e, q, found)
+	sq.searched[len(sq.searched)-1].Grade = cmp.Or(sq.grade.Verdict, assay.Insufficient)
 	var hits []assay.Hit
 	for _, h := range found.Hits {
 		known := slices.ContainsFunc(evidence, func(ev assay.Evidence) bool {
 			a, b := h.Chunk, ev.Hit.Chunk
 			return a.ID == b.ID || a.Document == b.Document && a.Version == b.Version && a.Start < b.End && b.Start < a.End
 		})
-		if !known && len(hits) < maxPassages && shareHeld(q.Text, h.Text) >= minBearing {
+		if !known && len(hits) < maxPassages && sharedWords(q.Text, h.Text) >= minBearing {
 			hits = append(hits, h)
 		}
 	}
@@ -121,7 +121,7 @@ func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checked
 
 // searchWords returns the first words of a claim.
 func (c checkedClaim) searchWords() []string {
-	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Text)))
+	words := strings.Fields(visible.Line(cmp.Or(c.standalone, c.Text)))
 	return words[:min(len(words), maxWords)]
 }
 
@@ -129,9 +129,9 @@ func (c checkedClaim) searchWords() []string {
 // content words of the question that it lacks.
 func (c checkedClaim) query(question string) string {
 	words := c.searchWords()
-	held := surface.Content(strings.Join(words, " "))
-	for _, w := range surface.Words(visible.Line(question)) {
-		if stems := surface.Content(w); len(stems) == 1 && !slices.Contains(held, stems[0]) && len(words) < 2*maxWords {
+	held := lexical.Content(strings.Join(words, " "))
+	for _, w := range lexical.Words(visible.Line(question)) {
+		if stems := lexical.Content(w); len(stems) == 1 && !slices.Contains(held, stems[0]) && len(words) < 2*maxWords {
 			held, words = append(held, stems[0]), append(words, w)
 		}
 	}

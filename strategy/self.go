@@ -36,20 +36,20 @@ var selfSpec = Spec{
 func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "self"
-	r := sieve{finding: finding{question: env.Question, stop: assay.StopIterationLimit}}
+	r := relevantSearch{subQuestion: subQuestion{question: env.Question, stop: assay.StopIterationLimit}}
 	var best Result
 	query, drafts := env.Question, 0
 	for i := range env.Settings.Self.Iterations {
 		s := s.Sub("draft", i)
-		fresh, err := r.sift(ctx, s, env, query)
+		fresh, err := r.searchRelevant(ctx, s, env, query)
 		if stop := stopOf(err); stop != "" {
-			r.ends(stop, err)
+			r.endSearch(stop, err)
 			break
 		}
 		if err != nil {
 			return Result{}, err
 		}
-		if i > 0 && fresh == 0 || r.dry.ends() { // the draft would not change
+		if i > 0 && fresh == 0 || r.noProgress.stalled() { // the draft would not change
 			if !r.late {
 				r.stop = assay.StopNoProgress
 			}
@@ -78,7 +78,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			break
 		}
 	}
-	if r.passed { // no hit reached the floor, so none was graded
+	if r.gradeSkipped { // no hit reached the floor, so none was graded
 		if err := r.siftPassed(ctx, s.Sub("passed", 0), env); err != nil {
 			return Result{}, err
 		}
@@ -91,7 +91,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		}
 	}
 	if best.Review == nil { // the run ended before a draft, or no passage was relevant
-		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
+		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []subQuestion{r.subQuestion})
 		answer.Review = &assay.Review{RetrievalQuality: r.quality(), GenerationQuality: notSupported}
 		if err == nil && len(answer.Claims) > 0 {
 			answer.holdBack(nil, "the run ended before the support grader graded the draft")
@@ -99,7 +99,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return answer, err
 	}
 	review := best.Review
-	best = since(best, env.base(best.Strategy, []finding{r.finding}), best.Notes)
+	best = withSearchesOf(best, env.base(best.Strategy, []subQuestion{r.subQuestion}), best.Notes)
 	best.Review, review.Iterations = review, drafts
 	if review.GenerationQuality != supported && len(best.Claims) > 0 {
 		best.holdBack(nil, "the support grader calls the draft "+strings.ReplaceAll(review.GenerationQuality, "_", " "))
@@ -119,7 +119,7 @@ const (
 )
 
 // quality returns the quality of the retrieval, which is that of the best hit.
-func (r *sieve) quality() string {
+func (r *relevantSearch) quality() string {
 	quality := notRelevant
 	for _, g := range r.grades {
 		switch g {
@@ -134,7 +134,7 @@ func (r *sieve) quality() string {
 
 // answer writes and verifies an answer, and has its statements graded. It also returns those that are
 // not fully supported.
-func (r *sieve) answer(ctx context.Context, s run.Scope, env Env) (answer Result, weak []string, err error) {
+func (r *relevantSearch) answer(ctx context.Context, s run.Scope, env Env) (answer Result, weak []string, err error) {
 	retrieval := r.quality()
 	answer, used, err := r.draft(ctx, s, env)
 	if err != nil {
@@ -148,27 +148,27 @@ func (r *sieve) answer(ctx context.Context, s run.Scope, env Env) (answer Result
 	}
 	answer.Review.GenerationQuality, weak, err = r.support(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
-		r.ends(stop, err)
+		r.endSearch(stop, err)
 		err = nil
 	}
 	return answer, weak, err
 }
 
 // draft writes and verifies an answer. It also returns the evidence numbers used.
-func (r *sieve) draft(ctx context.Context, s run.Scope, env Env) (answer Result, used []int, err error) {
-	found := []finding{r.finding}
+func (r *relevantSearch) draft(ctx context.Context, s run.Scope, env Env) (answer Result, used []int, err error) {
+	found := []subQuestion{r.subQuestion}
 	answer, _, err = env.finish(ctx, s.Sub("finish", 0), "self", found)
-	r.finding = found[0]
-	evidence, _ := env.mint(found)
+	r.subQuestion = found[0]
+	evidence, _ := env.numberEvidence(found)
 	for _, ev := range evidence {
 		used = append(used, ev.Number)
 	}
 	return answer, used, err
 }
 
-// A sieve is a finding with the grades of its hits.
-type sieve struct {
-	finding
+// relevantSearch is a sub-question with the grades of its hits.
+type relevantSearch struct {
+	subQuestion
 	grades map[string]role.Relevance // by chunk
 }
 
@@ -176,30 +176,30 @@ type sieve struct {
 // accepted. If all hits are below the relevance floor, neither grader is asked and the querier names
 // the next search. It returns the number of new hits. If the time for searches is over, the local
 // graders grade what was found.
-func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
+func (r *relevantSearch) searchRelevant(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
 	err = r.inTime(ctx, s, env, func(s run.Scope) error {
 		var err error
-		if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
+		if fresh, err = r.search(ctx, s, env, assay.Query{Text: query}); err != nil {
 			return err
 		}
 		if !r.reachesFloor(env) {
-			r.pass(env)
+			r.skipGrade(env)
 			return r.askQuerier(ctx, s, env)
 		}
-		if err = r.regrade(ctx, s, env); err != nil {
+		if err = r.gradeAll(ctx, s, env); err != nil {
 			return err
 		}
 		return r.keepRelevant(ctx, s, env)
 	})
-	if err == nil && r.late && !r.passed {
+	if err == nil && r.late && !r.gradeSkipped {
 		err = r.keepRelevant(ctx, s.Sub("late", 1), env.judgingLocally())
 	}
 	return fresh, err
 }
 
 // siftPassed grades hits that are all below the relevance floor, once no other search follows.
-func (r *sieve) siftPassed(ctx context.Context, s run.Scope, env Env) error {
-	if err := r.gradePassed(ctx, s, env); err != nil || r.passed || r.cutShort() && !r.late {
+func (r *relevantSearch) siftPassed(ctx context.Context, s run.Scope, env Env) error {
+	if err := r.gradeAfterSkip(ctx, s, env); err != nil || r.gradeSkipped || r.cutShort() && !r.late {
 		return err
 	}
 	if r.late {
@@ -207,15 +207,15 @@ func (r *sieve) siftPassed(ctx context.Context, s run.Scope, env Env) error {
 	}
 	err := r.keepRelevant(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
-		r.ends(stop, err)
+		r.endSearch(stop, err)
 		return nil
 	}
 	return err
 }
 
 // keepRelevant has the hits graded, and keeps of the accepted ones those that are relevant.
-func (r *sieve) keepRelevant(ctx context.Context, s run.Scope, env Env) error {
-	if err := r.gradeHits(ctx, s, env); err != nil {
+func (r *relevantSearch) keepRelevant(ctx context.Context, s run.Scope, env Env) error {
+	if err := r.gradeRelevance(ctx, s, env); err != nil {
 		return err
 	}
 	listed := r.grade.Relevant
@@ -229,9 +229,9 @@ func (r *sieve) keepRelevant(ctx context.Context, s run.Scope, env Env) error {
 		}
 	}
 	if len(r.grade.Relevant) == 0 && r.sufficient() {
-		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{asked(env.Question).line(r.question)}
+		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{questionSources(env.Question).line(r.question)}
 	}
-	r.holdToFloor(env) // a hit that the grader did not accept may be relevant
+	r.enforceFloor(env) // a hit that the grader did not accept may be relevant
 	return nil
 }
 
@@ -241,9 +241,9 @@ type retrievalInput struct {
 	Hits     []assay.Hit `json:"hits"`
 }
 
-// gradeHits grades the best hits that have no grade yet. If the grader fails, or returns another
-// number of grades, they count as partly relevant.
-func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
+// gradeRelevance grades the best hits that have no grade yet. If the grader fails, or returns
+// another number of grades, they count as partly relevant.
+func (r *relevantSearch) gradeRelevance(ctx context.Context, s run.Scope, env Env) error {
 	in := retrievalInput{Question: r.question}
 	for _, h := range r.hits[:min(len(r.hits), env.Limits.Candidates)] {
 		if r.grades[h.Chunk.ID] == "" {
@@ -253,7 +253,7 @@ func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 	if len(in.Hits) == 0 {
 		return nil
 	}
-	out, err := hand(ctx, s, env, job[retrievalInput, role.RetrievalGrades]{
+	out, err := runRole(ctx, s, env, job[retrievalInput, role.RetrievalGrades]{
 		task: role.RetrievalGraderTask,
 		do: func(ctx context.Context, c role.Caller, in retrievalInput) (role.RetrievalGrades, error) {
 			out, err := env.Roles.Judge.GradeRetrieval(ctx, c, in.Question, in.Hits)
@@ -281,17 +281,17 @@ func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 // support grades the statements of the last draft. It returns the quality of the draft and the
 // statements that are not fully supported, or the question if the draft has none. If the grader
 // fails, or returns another number of grades, the statements count as partly supported.
-func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality string, weak []string, err error) {
-	draft := r.written.draft
+func (r *relevantSearch) support(ctx context.Context, s run.Scope, env Env) (quality string, weak []string, err error) {
+	draft := r.lastDraft.draft
 	if len(draft.Statements) == 0 {
 		return notSupported, []string{r.question}, nil
 	}
-	evidence, parts := env.mint([]finding{r.finding})
+	evidence, parts := env.numberEvidence([]subQuestion{r.subQuestion})
 	in := role.DraftInput{
 		Reading: role.Reading{Question: r.question, Evidence: evidence, Context: env.assemble(evidence, parts)},
 		Draft:   draft,
 	}
-	out, err := hand(ctx, s, env, job[role.DraftInput, role.SupportGrades]{
+	out, err := runRole(ctx, s, env, job[role.DraftInput, role.SupportGrades]{
 		task: role.SupportGraderTask,
 		do: func(ctx context.Context, c role.Caller, in role.DraftInput) (role.SupportGrades, error) {
 			out, err := env.Roles.Judge.GradeSupport(ctx, c, in)
@@ -324,7 +324,7 @@ func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality stri
 
 // refined returns the next query: the grader's query, otherwise the question with the words of a
 // statement that is not fully supported. It returns "" if all of these were searched.
-func (r *sieve) refined(weak []string) string {
+func (r *relevantSearch) refined(weak []string) string {
 	queries := []string{r.grade.Query}
 	for _, w := range weak {
 		if w == r.question {
@@ -334,7 +334,7 @@ func (r *sieve) refined(weak []string) string {
 		queries = append(queries, r.question+" "+strings.Join(words[:min(len(words), maxExtra)], " "))
 	}
 	for _, q := range queries {
-		if q != "" && len(q) <= maxQuery && !r.wasTried(q, assay.Filter{}) {
+		if q != "" && len(q) <= maxQuery && !r.wasSearched(q, assay.Filter{}) {
 			return q
 		}
 	}

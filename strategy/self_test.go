@@ -102,7 +102,7 @@ func TestSelfGradesDraftsFromBelowTheFloor(t *testing.T) {
 		held := 0.9
 		roles := localRoles()
 		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
-			return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in), Held: &held}, nil
+			return role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in), Answerability: &held}, nil
 		})
 		roles.RetrievalGrader = retrievalGrader(func(string, []assay.Hit) (role.RetrievalGrades, error) {
 			return role.RetrievalGrades{Grades: []role.Relevance{tt.hit}}, nil

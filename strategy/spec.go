@@ -94,7 +94,7 @@ func (r *Result) fault() string {
 	switch {
 	case r.Status != status || r.Reason != reason:
 		return fmt.Sprintf("its status is %q (%s), want %q (%s)", r.Status, r.Reason, status, reason)
-	case len(r.Claims) == 0 && r.Text != r.empty():
+	case len(r.Claims) == 0 && r.Text != r.emptyText():
 		return "it has a text without claims"
 	case len(r.Claims) > 0 && (r.Cached != nil || r.AskBack != ""):
 		return "it has claims, and is cached or asks back"

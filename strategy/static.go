@@ -23,39 +23,39 @@ var staticSpec = Spec{
 // passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
-	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
+	sq, err := env.searchQuestion(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return Result{}, err
 	}
-	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "static", []finding{f})
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "static", []subQuestion{sq})
 	return answer, err
 }
 
-// lookOnce makes one search for a question, narrowed by filter, and grades the hits.
-func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter assay.Filter) (finding, error) {
-	return e.lookFor(ctx, s, assay.Query{Text: question, Filter: filter})
+// searchQuestion makes one search for a question, narrowed by filter, and grades the hits.
+func (e Env) searchQuestion(ctx context.Context, s run.Scope, question string, filter assay.Filter) (subQuestion, error) {
+	return e.searchFor(ctx, s, assay.Query{Text: question, Filter: filter})
 }
 
-// lookFor makes one search and grades the hits.
-func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (finding, error) {
-	f := finding{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
-	err := f.lookWith(ctx, s, e, q)
-	return f, err
+// searchFor makes one search and grades the hits.
+func (e Env) searchFor(ctx context.Context, s run.Scope, q assay.Query) (subQuestion, error) {
+	sq := subQuestion{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
+	err := sq.searchFurther(ctx, s, e, q)
+	return sq, err
 }
 
-// lookWith makes one search and grades all hits found so far. It returns an error only if the run
-// cannot go on.
-func (f *finding) lookWith(ctx context.Context, s run.Scope, env Env, q assay.Query) error {
-	_, err := f.find(ctx, s, env, q)
+// searchFurther makes one search and grades all hits found so far. It returns an error only if the
+// run cannot go on.
+func (sq *subQuestion) searchFurther(ctx context.Context, s run.Scope, env Env, q assay.Query) error {
+	_, err := sq.search(ctx, s, env, q)
 	if err == nil {
-		err = f.regrade(ctx, s, env)
+		err = sq.gradeAll(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
-		f.ends(stop, err)
+		sq.endSearch(stop, err)
 		return nil
 	}
-	if err == nil && f.sufficient() {
-		f.stop = assay.StopSufficient
+	if err == nil && sq.sufficient() {
+		sq.stop = assay.StopSufficient
 	}
 	return err
 }

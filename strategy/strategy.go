@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -28,7 +28,7 @@ type Func func(ctx context.Context, s run.Scope, env Env) (Result, error)
 
 // plan asks the planner. If the planner fails, the plan is the question itself, and the plan and
 // the notes record the failure.
-func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
+func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, noteList, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan, Model: e.Roles.Models[role.PlannerRole]}
 	p, err := run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
 		p, err := e.Roles.Planner.Plan(ctx, e.caller(s, searchShare), question)
@@ -46,24 +46,24 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 		}
 		return p, nil
 	})
-	var said notes
-	said.outcome(role.PlannerRole, p.Outcome)
+	var notes noteList
+	notes.outcome(role.PlannerRole, p.Outcome)
 	for i := range p.SubQuestions {
 		p.SubQuestions[i].Text = visible.Line(p.SubQuestions[i].Text)
 	}
 	p.SubQuestions = withoutRepeats(p.SubQuestions)
-	return p, said, err
+	return p, notes, err
 }
 
 // withoutRepeats drops sub-questions that repeat an earlier one with the same filter, and redirects
 // references to them to the earlier one. Sub-questions that name others by number are returned
 // unchanged.
 func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
-	if slices.ContainsFunc(subs, slotted) {
+	if slices.ContainsFunc(subs, hasSlots) {
 		return subs
 	}
 	at := make([]int, len(subs)) // the new index of each
-	first := map[try]int{}
+	first := map[searchKey]int{}
 	var out []role.SubQuestion
 	for i, sub := range subs {
 		sub.Needs = slices.Clone(sub.Needs)
@@ -72,7 +72,7 @@ func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
 				sub.Needs[k] = at[n]
 			}
 		}
-		key := tryOf(sub.Text, sub.Filter)
+		key := searchKeyOf(sub.Text, sub.Filter)
 		if k, ok := first[key]; ok {
 			at[i] = k
 			continue
@@ -86,14 +86,14 @@ func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
 // unplanned returns why a plan is unusable, or "".
 func unplanned(p role.Plan) string {
 	if len(p.SubQuestions) == 0 {
-		return "it planned nothing"
+		return "the plan is empty"
 	}
 	for i, sub := range p.SubQuestions {
 		if visible.Line(sub.Text) == "" {
-			return fmt.Sprintf("its sub-question %d asks nothing", i+1)
+			return fmt.Sprintf("its sub-question %d is empty", i+1)
 		}
 		if len(sub.Text) > maxQuery {
-			return fmt.Sprintf("its sub-question %d has %d bytes, more than a question may have", i+1, len(sub.Text))
+			return fmt.Sprintf("its sub-question %d has %d bytes, more than a question may be", i+1, len(sub.Text))
 		}
 	}
 	return ""
@@ -117,14 +117,14 @@ type searchInput struct {
 // verify. A search that starts or is still running later fails with assay.ErrDeadline.
 func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assay.Results, err error) {
 	itself := q.Text == e.Question && q.Filter.IsZero() && len(q.Collections) == 0
-	if each := e.spans(q); len(each) > 1 {
+	if each := e.splitsFor(q); len(each) > 1 {
 		found, err = e.searchEach(ctx, s, q, each)
 	} else {
 		found, err = e.searchOne(ctx, s, q)
 	}
-	found = e.ofChosen(found)
+	found = e.keepChosenMeaning(found)
 	if itself && err == nil && e.first != nil {
-		e.first.saw(s.Path(), found)
+		e.first.record(s.Path(), found)
 	}
 	return found, err
 }
@@ -132,7 +132,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 // searchOne makes one search as one step. A search of the run with the same query is not repeated.
 func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
-	q.Text = surface.Quiet(q.Text)
+	q.Text = lexical.Quiet(q.Text)
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}
@@ -182,19 +182,19 @@ func leftFor(s run.Scope) assay.Usage {
 }
 
 // grade asks the grader. If the grader fails, the evidence is insufficient.
-func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, error) {
+func (e Env) grade(ctx context.Context, s run.Scope, sq subQuestion) (role.Grade, error) {
 	in := role.GradeInput{
-		Question: f.question,
-		Hits:     f.hits[:min(len(f.hits), e.Limits.Candidates)],
-		Terms:    f.terms,
-		Tried:    f.tried(),
+		Question: sq.question,
+		Hits:     sq.hits[:min(len(sq.hits), e.Limits.Candidates)],
+		Terms:    sq.terms,
+		Tried:    sq.gradedQueries(),
 		Floor:    e.Limits.Floor,
 	}
-	if onTheWay := e.steps && len(f.serves) > 0; onTheWay {
-		in.Question = inquiry(f.question)
+	if onTheWay := e.steps && len(sq.neededBy) > 0; onTheWay {
+		in.Question = asQuestion(sq.question)
 	} else {
-		in.Held = e.Limits.Held
-		if e.steps && f.question != e.Question {
+		in.MinAnswerability = e.Limits.MinAnswerability
+		if e.steps && sq.question != e.Question {
 			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is another search for the question
 		}
 	}

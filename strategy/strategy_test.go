@@ -161,7 +161,7 @@ type covering struct {
 }
 
 func (g covering) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
-	in.Held = 0
+	in.MinAnswerability = 0
 	grade, err := g.Grader.Grade(ctx, c, in)
 	for asked, answers := range g.reads {
 		if strings.Contains(in.Question, asked) {

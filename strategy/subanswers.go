@@ -24,27 +24,27 @@ type subAnswer struct {
 // parallel. A sub-question without evidence has an empty one, and so has one that the run had no
 // room to answer. The numbers of the evidence are those of the whole answer. The question itself
 // counts as a sub-question only if its own evidence is sufficient.
-func (e Env) subAnswers(ctx context.Context, s run.Scope, found []finding) ([]subAnswer, error) {
-	if e.astray(found) {
+func (e Env) subAnswers(ctx context.Context, s run.Scope, found []subQuestion) ([]subAnswer, error) {
+	if e.offTopic(found) {
 		return nil, nil
 	}
-	evidence, parts := e.mint(found)
+	evidence, parts := e.numberEvidence(found)
 	answers := make([]subAnswer, len(parts))
-	said := make([]notes, len(parts))
+	said := make([]noteList, len(parts))
 	err := s.Parallel(ctx, "answer", len(parts), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		p := parts[i]
-		answers[i].question, answers[i].part = found[i].spoken(), p.Question
+		answers[i].question, answers[i].part = found[i].displayText(), p.Question
 		itself := p.Question == e.Question && !found[i].sufficient()
 		if len(p.Evidence) == 0 || itself || found[i].cutShort() {
 			return nil
 		}
 		own := e
-		own.Question, own.whole = p.Question, ""
-		in := role.GenerateInput{Question: p.Question, Parts: own.bySide([]role.Part{p}, evidence), Evidence: evidence, Context: own.contextOf(p, evidence)}
+		own.Question, own.fullQuestion = p.Question, ""
+		in := role.GenerateInput{Question: p.Question, Parts: own.splitPartsByCollection([]role.Part{p}, evidence), Evidence: evidence, Context: own.contextOf(p, evidence)}
 		var last checkedDraft
 		w, err := own.write(ctx, s, in, &said[i], &last)
 		if stop := stopOf(err); stop != "" {
-			said[i].say(assay.NoteLimit, fmt.Sprintf("the run had no room to answer a part of the question by itself (%s)", stop))
+			said[i].say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to answer a part of the question by itself (%s)", stop))
 			return nil
 		}
 		answers[i].draft, answers[i].drafted = w, err == nil
@@ -67,7 +67,7 @@ func (e Env) contextOf(p role.Part, evidence []assay.Evidence) []role.Excerpt {
 func (a subAnswer) kept(question string) assay.SubAnswer {
 	var out assay.Answer
 	write(&out, a.draft.draft, a.draft.supported())
-	sub := assay.SubAnswer{Question: asked(question).line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
+	sub := assay.SubAnswer{Question: questionSources(question).line(a.question), Answer: out.Text, Claims: []assay.Claim{}, Citations: []assay.Citation{}}
 	sub.Claims, sub.Citations = append(sub.Claims, out.Claims...), append(sub.Citations, out.Citations...)
 	return sub
 }
@@ -111,7 +111,7 @@ func numbersOf(claims ...checkedClaim) []int {
 // else by joining them without repetition. Like every answer it is cut into claims, and each is
 // verified against the evidence. If the run has no room for that, the verified sub-answers stand as
 // they are.
-func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found []finding, answers []subAnswer) (Result, error) {
+func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found []subQuestion, answers []subAnswer) (Result, error) {
 	review := &assay.Review{ByModel: e.writer() != "", SubAnswers: []assay.SubAnswer{}}
 	for _, a := range answers {
 		review.SubAnswers = append(review.SubAnswers, a.kept(e.Question))
@@ -130,14 +130,14 @@ func (e Env) synthesise(ctx context.Context, s run.Scope, strategy string, found
 		r = e.unsynthesised(strategy, found, answers, r.Stop)
 	}
 	r.Review = review
-	r.settle()
+	r.updateStatus()
 	return r, nil
 }
 
 // unsynthesised returns the answer that consists of the verified sub-answers, without repetition,
 // of a run that had no room for a synthesis.
-func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer, stop assay.Stop) Result {
-	_, parts := e.mint(found)
+func (e Env) unsynthesised(strategy string, found []subQuestion, answers []subAnswer, stop assay.Stop) Result {
+	_, parts := e.numberEvidence(found)
 	var w checkedDraft
 	seen := map[string]bool{}
 	for _, a := range answers {
@@ -163,7 +163,7 @@ func (e Env) unsynthesised(strategy string, found []finding, answers []subAnswer
 			}
 		}
 	}
-	found[0].notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room to put the answers to its parts together (%s); they stand one after the other", stop))
+	found[0].notes.say(assay.NoteLimit, fmt.Sprintf("the run had no budget left to put the answers to its parts together (%s); they are listed one after the other", stop))
 	r := e.compose(strategy, found, parts, w)
 	r.stopped(stop)
 	return r
@@ -175,7 +175,7 @@ func (w *checkedDraft) append(other checkedDraft) {
 	from := len(w.draft.Statements)
 	d := &w.draft
 	d.Statements = append(d.Statements, other.draft.Statements...)
-	d.Open = more(d.Open, other.draft.Open...)
+	d.Open = appendNew(d.Open, other.draft.Open...)
 	d.Torn = d.Torn || other.draft.Torn
 	d.Failure = cmp.Or(d.Failure, other.draft.Failure)
 	for _, pair := range other.draft.Conflicts {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/run"
 )
@@ -51,106 +51,107 @@ type pageAsked struct {
 	Terms []assay.Term `json:"terms"`
 }
 
-// fromWeb makes one web search for a finding, reads the result pages and adds their passages to the
-// finding, marked as from the web. If the web is off or not available, it adds a note and no hits.
+// searchWebFor makes one web search for a sub-question, reads the result pages and adds their
+// passages to the sub-question, marked as from the web. If the web is off or not available, it adds
+// a note and no hits.
 //
 // The run's filter and collections do not apply to the web. An error means that the run cannot go
 // on.
-func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
+func (e Env) searchWebFor(ctx context.Context, s run.Scope, sq *subQuestion) error {
 	if e.Web == nil {
-		f.notes.say(assay.NoteElsewhere, "the web was not searched: "+cmp.Or(e.NoWeb, "it is off"))
+		sq.notes.say(assay.NoteElsewhere, "the web was not searched: "+cmp.Or(e.NoWeb, "it is off"))
 		return nil
 	}
-	own, ok := e.ownWords(f.question)
+	own, ok := e.publicWords(sq.question)
 	if !ok {
-		f.notes.say(assay.NoteElsewhere, "the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
+		sq.notes.say(assay.NoteElsewhere, "the web was not searched: the question was rewritten with words that may come from a document; ask it in full")
 		return nil
 	}
 	query, cut := webQuery(own)
 	if query == "" {
-		f.notes.say(assay.NoteElsewhere, "the web was not searched: the question has no words to search for")
+		sq.notes.say(assay.NoteElsewhere, "the web was not searched: the question has no words to search for")
 		return nil
 	}
 	if cut {
-		f.notes.say(assay.NoteElsewhere, fmt.Sprintf("the question is too long for a search of the web, which was made with %q", query))
+		sq.notes.say(assay.NoteElsewhere, fmt.Sprintf("the question is too long for a web search; searched for %q", query))
 	}
 	results, err := e.searchWeb(ctx, s, query)
 	switch {
 	case stopOf(err) != "":
 		return err
 	case isFailure(err):
-		f.notes.say(assay.NoteElsewhere, remark("the web could not be searched: "+failureOf(err)))
+		sq.notes.say(assay.NoteElsewhere, remarkLine("the web could not be searched: "+failureOf(err)))
 		return nil
 	case err != nil:
 		return err
 	}
-	f.notes.say(assay.NoteElsewhere, fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
-	pages, err := e.readPages(ctx, s, results, f)
+	sq.notes.say(assay.NoteElsewhere, fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
+	pages, err := e.readPages(ctx, s, results, sq)
 	if err != nil {
 		return err
 	}
-	f.iterations++
-	f.tries = append(f.tries, tryOf("web: "+query, assay.Filter{}))
-	hits := f.webHits(results, pages, e.Settings.CRAG.WebScore)
+	sq.iterations++
+	sq.searchKeys = append(sq.searchKeys, searchKeyOf("web: "+query, assay.Filter{}))
+	hits := sq.webHits(results, pages, e.Settings.CRAG.WebScore)
 	searched := assay.Searched{Query: query, Origin: assay.FromWeb, Hits: len(hits), Grade: assay.Insufficient}
 	for _, h := range hits {
 		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
 	}
-	f.searched = append(f.searched, searched)
-	f.terms = known(f.terms, hits)
-	f.merge(hits)
+	sq.searched = append(sq.searched, searched)
+	sq.terms = known(sq.terms, hits)
+	sq.addHits(hits)
 	return nil
 }
 
-// lastRung searches the web for sub-questions that are still insufficient, if the question may be
+// webRung searches the web for sub-questions that are still insufficient, if the question may be
 // searched for there.
-func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
+func (e Env) webRung(ctx context.Context, s run.Scope, found []subQuestion) error {
 	for i := range found {
-		f := &found[i]
-		if f.sufficient() || f.cutShort() {
+		sq := &found[i]
+		if sq.sufficient() || sq.cutShort() {
 			continue
 		}
 		if e.Web == nil {
-			f.ladder.skip(RungWeb, cmp.Or(e.NoWeb, "it is off"))
+			sq.ladder.skip(RungWeb, cmp.Or(e.NoWeb, "it is off"))
 			continue
 		}
-		err := e.climbToWeb(ctx, s.Sub("web", i), f)
+		err := e.climbToWeb(ctx, s.Sub("web", i), sq)
 		if stop := stopOf(err); stop != "" {
-			f.ends(stop, err)
+			sq.endSearch(stop, err)
 		} else if err != nil {
 			return err
 		}
-		if f.sufficient() {
-			f.stop = assay.StopSufficient
+		if sq.sufficient() {
+			sq.stop = assay.StopSufficient
 		}
 	}
 	return nil
 }
 
 // climbToWeb searches the web for one sub-question, grades what was found and records the rung.
-func (e Env) climbToWeb(ctx context.Context, s run.Scope, f *finding) error {
-	why := f.insufficientAt(search{rung: f.ladder.top()})
-	if below := f.ladder.passed(RungReformulate, RungWiden, RungCollection); below != "" {
+func (e Env) climbToWeb(ctx context.Context, s run.Scope, sq *subQuestion) error {
+	why := sq.insufficientReason(search{rung: sq.ladder.top()})
+	if below := sq.ladder.skippedReasons(RungReformulate, RungWiden, RungCollection); below != "" {
 		why += "; " + below
 	}
-	hits, searches := len(f.hits), len(f.searched)
-	if err := e.fromWeb(ctx, s, f); err != nil {
+	hits, searches := len(sq.hits), len(sq.searched)
+	if err := e.searchWebFor(ctx, s, sq); err != nil {
 		return err
 	}
-	if len(f.searched) == searches { // the notes say why
-		f.ladder.skip(RungWeb, "it could not be searched: "+f.notes.last())
+	if len(sq.searched) == searches { // the notes say why
+		sq.ladder.skip(RungWeb, "it could not be searched: "+sq.notes.last())
 		return nil
 	}
-	f.ladder.taken = append(f.ladder.taken, RungWeb)
-	made := &f.searched[len(f.searched)-1]
+	sq.ladder.taken = append(sq.ladder.taken, RungWeb)
+	made := &sq.searched[len(sq.searched)-1]
 	made.Rung = string(RungWeb)
-	c := Climb{Rung: RungWeb, Query: made.Query, Why: why}
-	if len(f.hits) > hits {
-		if err := f.regrade(ctx, s, e); err != nil {
+	c := RungInput{Rung: RungWeb, Query: made.Query, Why: why}
+	if len(sq.hits) > hits {
+		if err := sq.gradeAll(ctx, s, e); err != nil {
 			return err
 		}
 	}
-	return f.record(ctx, s, e, c, f.searched[len(f.searched)-1].Hits)
+	return sq.recordRung(ctx, s, e, c, sq.searched[len(sq.searched)-1].Hits)
 }
 
 // searchWeb makes one web search.
@@ -172,11 +173,11 @@ type webPage struct {
 }
 
 // readPages reads the pages of results in parallel. A page that cannot be read has no hits.
-func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResult, f *finding) ([]webPage, error) {
+func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResult, sq *subQuestion) ([]webPage, error) {
 	pages := make([]webPage, len(results))
 	err := s.Parallel(ctx, "page", len(results), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		step := run.Step{Name: "page", Kind: assay.StepWeb}
-		in := pageAsked{URL: results[i].URL, Terms: f.terms}
+		in := pageAsked{URL: results[i].URL, Terms: sq.terms}
 		page, err := run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in pageAsked) (webPage, assay.Usage, error) {
 			passages, err := e.Web.Page(ctx, in.URL)
 			return webPage{Hits: best(passages, in.Terms)}, assay.Usage{}, err
@@ -195,20 +196,20 @@ func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResu
 // webHits returns the passages of the pages, and the snippets of pages that could not be read, each
 // page's best first. All have the same score. Relevance on the web is not calibrated: a hit's
 // relevance is that score times the share of the terms it contains, by weight.
-func (f *finding) webHits(results []assay.WebResult, pages []webPage, score float64) []assay.Hit {
+func (sq *subQuestion) webHits(results []assay.WebResult, pages []webPage, score float64) []assay.Hit {
 	var first, more []assay.Hit
 	for i, page := range pages {
 		hits := page.Hits
 		if page.failed != "" {
-			f.notes.say(assay.NoteElsewhere, remark(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
+			sq.notes.say(assay.NoteElsewhere, remarkLine(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
 			if hits = snippetOf(results[i]); page.refused {
 				hits = nil
 			} else if len(hits) > 0 {
-				f.notes.say(assay.NoteElsewhere, remark(results[i].URL+" counts with what the search shows of it alone"))
+				sq.notes.say(assay.NoteElsewhere, remarkLine(results[i].URL+" counts with its search snippet only"))
 			}
 		}
 		for j, h := range hits[:min(len(hits), pagePassages)] {
-			h.Origin, h.Collection, h.Scores = assay.FromWeb, "", assay.Scores{Score: &score, Relevance: score * share(h, f.terms)}
+			h.Origin, h.Collection, h.Scores = assay.FromWeb, "", assay.Scores{Score: &score, Relevance: score * share(h, sq.terms)}
 			if j == 0 {
 				first = append(first, h)
 			} else {
@@ -259,7 +260,7 @@ func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
 // share returns the share of the weight of the content terms, in [0, 1], that a hit contains in its
 // title, headings or text.
 func share(h assay.Hit, terms []assay.Term) float64 {
-	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return surface.Function(strings.ToLower(t.Text)) })
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return lexical.Function(strings.ToLower(t.Text)) })
 	all := 0.0
 	for _, t := range terms {
 		all += t.Weight
@@ -301,18 +302,18 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	return terms
 }
 
-// ownWords returns a web query for a sub-question: the sub-question, or else the whole question, if
-// it has only words that the caller wrote. Words added by a role, also when a follow-up is
+// publicWords returns a web query for a sub-question: the sub-question, or else the whole question,
+// if it has only words that the caller wrote. Words added by a role, also when a follow-up is
 // rewritten, may be from a document, and document text must not leave the machine. Ok is false if
 // neither qualifies.
-func (e Env) ownWords(sub string) (query string, ok bool) {
+func (e Env) publicWords(sub string) (query string, ok bool) {
 	own := map[string]bool{}
-	for _, w := range surface.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
+	for _, w := range lexical.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
 		own[w] = true
 	}
 	for _, query := range []string{sub, e.Question} {
-		foreign := func(w string) bool { return !own[w] && !surface.Function(w) }
-		if !slices.ContainsFunc(surface.Words(strings.ToLower(query)), foreign) {
+		foreign := func(w string) bool { return !own[w] && !lexical.Function(w) }
+		if !slices.ContainsFunc(lexical.Words(strings.ToLower(query)), foreign) {
 			return query, true
 		}
 	}
@@ -339,7 +340,7 @@ func webQuery(question string) (query string, cut bool) {
 	size := 0
 	for _, w := range words {
 		n := utf8.RuneCountInString(w) + 1
-		if surface.Function(strings.ToLower(w)) || size+n > maxWebRunes || len(kept) == maxWebWords {
+		if lexical.Function(strings.ToLower(w)) || size+n > maxWebRunes || len(kept) == maxWebWords {
 			continue
 		}
 		kept, size = append(kept, w), size+n
@@ -366,9 +367,9 @@ func failureOf(err error) string {
 	return text
 }
 
-// elsewhere puts a notice before an answer's text that lists the citations which are not from the
-// documents, and shifts the claims accordingly.
-func elsewhere(a *assay.Answer) {
+// markExternal puts a notice before an answer's text that lists the citations which are not from
+// the documents, and shifts the claims accordingly.
+func markExternal(a *assay.Answer) {
 	var notices []string
 	for _, from := range []struct {
 		origin assay.Origin
@@ -382,7 +383,7 @@ func elsewhere(a *assay.Answer) {
 		}
 		if len(marks) > 0 {
 			slices.SortFunc(marks, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
-			notices = append(notices, "What cites "+strings.Join(marks, ", ")+" is "+from.words+", not from your documents.\n\n")
+			notices = append(notices, "Statements citing "+strings.Join(marks, ", ")+" are "+from.words+", not from your documents.\n\n")
 		}
 	}
 	notice := strings.Join(notices, "")

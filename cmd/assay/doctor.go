@@ -222,8 +222,8 @@ func (a *app) checkSearches() []config.Check {
 	if l.Floor > 0 {
 		says = append(says, fmt.Sprintf("the relevance floor is %g", l.Floor))
 	}
-	if l.Held > 0 {
-		says = append(says, fmt.Sprintf("the answerability threshold is %g", l.Held))
+	if l.MinAnswerability > 0 {
+		says = append(says, fmt.Sprintf("the answerability threshold is %g", l.MinAnswerability))
 	}
 	if len(says) == 0 {
 		return nil

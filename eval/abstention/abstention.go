@@ -80,18 +80,18 @@ type Row struct {
 
 // An Outcome is the result of one question in one split.
 type Outcome struct {
-	Split      int          `json:"split"`
-	ID         string       `json:"id"`
-	Question   string       `json:"question"`
-	Answerable bool         `json:"answerable"`
-	Status     assay.Status `json:"status"`
-	Held       *float64     `json:"held,omitempty"` // see assay.Answer.Held
-	Cited      []string     `json:"cited"`          // passage IDs
-	Right      bool         `json:"right"`          // Cited has a relevant passage
-	Answers    []string     `json:"answers,omitempty"`
-	Holds      bool         `json:"holds"` // Text contains one of the reference answers
-	Why        string       `json:"why"`
-	Text       string       `json:"text"`
+	Split         int          `json:"split"`
+	ID            string       `json:"id"`
+	Question      string       `json:"question"`
+	Answerable    bool         `json:"answerable"`
+	Status        assay.Status `json:"status"`
+	Answerability *float64     `json:"held,omitempty"` // see assay.Answer.Answerability
+	Cited         []string     `json:"cited"`          // passage IDs
+	Right         bool         `json:"right"`          // Cited has a relevant passage
+	Answers       []string     `json:"answers,omitempty"`
+	Holds         bool         `json:"holds"` // Text contains one of the reference answers
+	Why           string       `json:"why"`
+	Text          string       `json:"text"`
 }
 
 // An Point is one threshold of the risk-coverage curve.
@@ -156,7 +156,7 @@ func (s *split) askAll(ctx context.Context, rows []Row, opts Options) (open []Ou
 		}
 		rows[i].Outcomes = append(rows[i].Outcomes, outcomes...)
 	}
-	return s.ask(ctx, engine.Request{Strategy: "static", NoCache: true, Limits: strategy.Limits{Held: openGate}}, opts)
+	return s.ask(ctx, engine.Request{Strategy: "static", NoCache: true, Limits: strategy.Limits{MinAnswerability: openGate}}, opts)
 }
 
 // openGate is an abstention threshold that every question passes. It shows how each question would
@@ -299,7 +299,7 @@ func (s *split) ask(ctx context.Context, req engine.Request, opts Options) ([]Ou
 
 func (s *split) outcome(q testset.Query, a assay.Answer) Outcome {
 	o := Outcome{
-		Split: s.number, ID: q.ID, Question: q.Text, Answerable: s.answerable(q), Status: a.Status, Held: a.Held, Why: a.Justification, Text: a.Text, Cited: []string{}, Answers: q.Answers,
+		Split: s.number, ID: q.ID, Question: q.Text, Answerable: s.answerable(q), Status: a.Status, Answerability: a.Answerability, Why: a.Justification, Text: a.Text, Cited: []string{}, Answers: q.Answers,
 	}
 	o.Holds = metric.Contains(metric.Said(a), q.Answers) > 0
 	for _, c := range a.Citations {
@@ -347,8 +347,8 @@ func (r *Report) curve(open []Outcome) {
 	var holds []bool
 	for _, o := range open {
 		x := Rated{Answerable: o.Answerable, Right: o.Right}
-		if o.Held != nil {
-			x.Probability = *o.Held
+		if o.Answerability != nil {
+			x.Probability = *o.Answerability
 		}
 		all, scores, holds = append(all, x), append(scores, x.Probability), append(holds, o.Answerable)
 	}

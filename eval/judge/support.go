@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A statement is a claim verbatim, in a self-contained form, and with the whole sentence that it
@@ -64,15 +64,15 @@ func (s *supporting) says(ctx context.Context, claim statement, passages ...grou
 // to make a claim self-contained.
 func (st statement) addsOnly(passages []ground.Passage) bool {
 	had := map[string]bool{}
-	for _, w := range surface.Content(st.text) {
+	for _, w := range lexical.Content(st.text) {
 		had[w] = true
 	}
 	for _, p := range passages {
-		for _, w := range surface.Content(strings.Join(p.Heading, "\n") + "\n" + p.Context) {
+		for _, w := range lexical.Content(strings.Join(p.Heading, "\n") + "\n" + p.Context) {
 			had[w] = true
 		}
 	}
-	return !slices.ContainsFunc(surface.Content(st.alone), func(w string) bool { return !had[w] })
+	return !slices.ContainsFunc(lexical.Content(st.alone), func(w string) bool { return !had[w] })
 }
 
 func (s *supporting) verdict(ctx context.Context, claim string, passages ...ground.Passage) (assay.Verdict, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -192,11 +192,11 @@ func shownIn(req llm.Request) shown {
 
 // covers returns the share of the question's content words that a text has.
 func covers(text, question string) float64 {
-	wanted := surface.Content(question)
+	wanted := lexical.Content(question)
 	if len(wanted) == 0 {
 		return 0
 	}
-	held := surface.Content(text)
+	held := lexical.Content(text)
 	n := 0
 	for _, w := range wanted {
 		n += stat.One(slices.Contains(held, w))
@@ -217,10 +217,10 @@ func (p shown) missing() []string {
 	for _, of := range p.passages {
 		all.WriteString(of.text + "\n")
 	}
-	held := surface.Content(all.String())
+	held := lexical.Content(all.String())
 	words := []string{}
-	for _, w := range surface.Words(p.question) {
-		stems := surface.Content(w)
+	for _, w := range lexical.Words(p.question) {
+		stems := lexical.Content(w)
 		if len(stems) > 0 && !slices.Contains(held, stems[0]) {
 			words = append(words, w)
 		}
@@ -361,12 +361,12 @@ var scripts = map[string]func(p shown) any{
 		return map[string]any{"reason": "by rule", "gap": gap, "query": query}
 	},
 	"rewriting": func(p shown) any {
-		words := surface.Content(p.question)
+		words := lexical.Content(p.question)
 		switch {
 		case strings.Contains(p.asked, `Technique: "resolve"`):
 			return map[string]any{"queries": []string{}}
 		case strings.Contains(p.asked, `Technique: "step_back"`):
-			return map[string]any{"queries": []string{"What is known about " + strings.Join(surface.Names(p.question), " and ") + "?"}}
+			return map[string]any{"queries": []string{"What is known about " + strings.Join(lexical.Names(p.question), " and ") + "?"}}
 		case strings.Contains(p.asked, `Technique: "hyde"`):
 			return map[string]any{"queries": []string{"This passage says: " + p.question}}
 		}

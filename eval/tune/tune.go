@@ -270,7 +270,7 @@ type threshold struct {
 // thresholds are tuned in this order.
 var thresholds = []threshold{
 	{floorSetting, tunedFloors, strategy.DefaultLimits().Floor, func(l *strategy.Limits) *float64 { return &l.Floor }},
-	{heldSetting, tunedHelds, strategy.DefaultLimits().Held, func(l *strategy.Limits) *float64 { return &l.Held }},
+	{heldSetting, tunedHelds, strategy.DefaultLimits().MinAnswerability, func(l *strategy.Limits) *float64 { return &l.MinAnswerability }},
 }
 
 // leastUnanswerable is the number of unanswerable questions that are needed to try a threshold
@@ -334,8 +334,8 @@ func (t *tuner) chosen() string {
 	if t.limits.Floor > 0 {
 		says += ", floor " + decimal(t.limits.Floor)
 	}
-	if t.limits.Held > 0 {
-		says += ", held " + decimal(t.limits.Held)
+	if t.limits.MinAnswerability > 0 {
+		says += ", held " + decimal(t.limits.MinAnswerability)
 	}
 	if t.Escalate != "" {
 		says += ", on with " + t.Escalate

@@ -85,7 +85,7 @@ func knob(t *testing.T, of tune.Tuning, name string) tune.Knob {
 func TestTuneFindsWrongThresholds(t *testing.T) {
 	e, cases := houses(t, 32)
 	dir := t.TempDir()
-	got := tuneIn(t, e, cases, dir, tune.Options{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9}})
+	got := tuneIn(t, e, cases, dir, tune.Options{Limits: strategy.Limits{Floor: 0.9999, MinAnswerability: 0.9}})
 	k := knob(t, got, "strategies.corrective.floor")
 	if !got.Change || !k.Change || k.Gain.Low < 0.1 || k.Settings["strategies.corrective.floor"] == nil {
 		t.Errorf("with a floor of 0.9999: %+v", k)
@@ -103,7 +103,7 @@ func TestTuneFindsWrongThresholds(t *testing.T) {
 		t.Errorf("%d runs are left, %v", len(runs), err)
 	}
 	asked := 0
-	again := tuneIn(t, e, cases, dir, tune.Options{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9}, Progress: func(p eval.Progress) {
+	again := tuneIn(t, e, cases, dir, tune.Options{Limits: strategy.Limits{Floor: 0.9999, MinAnswerability: 0.9}, Progress: func(p eval.Progress) {
 		if p.What != "searching" {
 			asked++
 		}
@@ -156,7 +156,7 @@ func TestTuneChangesNothing(t *testing.T) {
 	if got := tuneIn(t, e, chance, t.TempDir(), tune.Options{}); got.Change {
 		t.Errorf("labels of chance: %+v", got)
 	}
-	few := tuneIn(t, e, cases[:8], t.TempDir(), tune.Options{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9}})
+	few := tuneIn(t, e, cases[:8], t.TempDir(), tune.Options{Limits: strategy.Limits{Floor: 0.9999, MinAnswerability: 0.9}})
 	if few.Change || knob(t, few, "strategies.corrective.floor").Needed < 30 {
 		t.Errorf("eight questions: %+v", few)
 	}

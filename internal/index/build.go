@@ -272,12 +272,12 @@ func (b *builder) reset() {
 }
 
 // cut makes a segment of the added documents and resets b.
-func (b *builder) cut(to *site) (*segment, error) {
+func (b *builder) cut(to *fileSink) (*segment, error) {
 	defer b.reset()
 	return makeSegment(to, b.write)
 }
 
-func makeSegment(to *site, write func(io.Writer) error) (*segment, error) {
+func makeSegment(to *fileSink, write func(io.Writer) error) (*segment, error) {
 	f, err := to.make(segmentSuffix, write)
 	if err != nil {
 		return nil, err

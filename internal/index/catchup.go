@@ -26,9 +26,9 @@ func (s *Searcher) CatchUp(ctx context.Context) error {
 }
 
 // advance returns the snapshot after s. It holds everything that src had committed up to sequence,
-// and possibly later commits. New segments are written to the site.
-func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *workers, to *site) (*snapshot, error) {
-	r := reading{to: to, workers: w, sequence: sequence, changed: make(map[rawID]struct{})}
+// and possibly later commits. New segments are written to the fileSink.
+func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *workers, to *fileSink) (*snapshot, error) {
+	r := sourceRead{to: to, workers: w, sequence: sequence, changed: make(map[rawID]struct{})}
 	if err := r.read(ctx, src, s.sequence); err != nil {
 		return nil, fmt.Errorf("read changes after %d: %w", s.sequence, err)
 	}
@@ -43,9 +43,9 @@ func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *w
 	return newSnapshot(r.sequence, s.models, views), nil
 }
 
-// A reading is one pass over a source's changes.
-type reading struct {
-	to       *site
+// sourceRead is one pass over a source's changes.
+type sourceRead struct {
+	to       *fileSink
 	workers  *workers
 	sequence int64
 	changed  map[rawID]struct{} // documents
@@ -55,15 +55,16 @@ type reading struct {
 }
 
 // read makes segments of the changes after a sequence number. A single batch is analysed without
-// starting goroutines. More than one batch is analysed by a crew while the source is being read.
-func (r *reading) read(ctx context.Context, src Source, after int64) error {
-	var c *crew // nil: not needed yet
+// starting goroutines. More than one batch is analysed by a workerPool while the source is being
+// read.
+func (r *sourceRead) read(ctx context.Context, src Source, after int64) error {
+	var c *workerPool // nil: not needed yet
 	err := r.eachBatch(ctx, src, after, func(batch []assay.Change, last bool) error {
 		if c == nil && last {
 			return r.buildAlone(ctx, batch)
 		}
 		if c == nil {
-			c = r.hire(ctx)
+			c = r.startWorkers(ctx)
 		}
 		return c.send(batch)
 	})
@@ -75,7 +76,7 @@ func (r *reading) read(ctx context.Context, src Source, after int64) error {
 
 // eachBatch calls f with the changes that carry documents, in batches of about limits.batchBytes of
 // text. The last call has the remaining changes, possibly none.
-func (r *reading) eachBatch(ctx context.Context, src Source, after int64, f func(batch []assay.Change, last bool) error) error {
+func (r *sourceRead) eachBatch(ctx context.Context, src Source, after int64, f func(batch []assay.Change, last bool) error) error {
 	var batch []assay.Change
 	size := 0
 	for c, err := range src.Changes(ctx, after) {
@@ -99,23 +100,23 @@ func (r *reading) eachBatch(ctx context.Context, src Source, after int64, f func
 	return f(batch, true)
 }
 
-// A crew is a group of workers, one for each processor, up to maxCrew.
-type crew struct {
+// workerPool is a group of workers, one for each processor, up to maxWorkers.
+type workerPool struct {
 	group *errgroup.Group
 	ctx   context.Context
 	queue chan []assay.Change
 }
 
-// maxCrew bounds the memory of a crew. Its builders share the limits, so with more workers each
-// cuts smaller segments, but each worker has its own cache of words. Flushing 300,000 chunks of 100
-// words takes 260 MB with two workers, 350 MB with four and 580 MB with eight. (16 workers that did
-// not share the limits took 1.5 GB.)
-const maxCrew = 4
+// maxWorkers bounds the memory of a workerPool. Its builders share the limits, so with more workers
+// each cuts smaller segments, but each worker has its own cache of words. Flushing 300,000 chunks
+// of 100 words takes 260 MB with two workers, 350 MB with four and 580 MB with eight. (16 workers
+// that did not share the limits took 1.5 GB.)
+const maxWorkers = 4
 
-func (r *reading) hire(ctx context.Context) *crew {
+func (r *sourceRead) startWorkers(ctx context.Context) *workerPool {
 	group, ctx := errgroup.WithContext(ctx)
-	c := &crew{group, ctx, make(chan []assay.Change)}
-	workers := min(runtime.GOMAXPROCS(0), maxCrew)
+	c := &workerPool{group, ctx, make(chan []assay.Change)}
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	share := r.workers.limits.share(workers)
 	for range workers {
 		group.Go(func() error { return r.work(ctx, &worker{limits: share, builder: newBuilder()}, c.queue) })
@@ -124,7 +125,7 @@ func (r *reading) hire(ctx context.Context) *crew {
 }
 
 // send hands a batch to the next free worker.
-func (c *crew) send(batch []assay.Change) error {
+func (c *workerPool) send(batch []assay.Change) error {
 	select {
 	case c.queue <- batch:
 		return nil
@@ -135,7 +136,7 @@ func (c *crew) send(batch []assay.Change) error {
 
 // wait waits until all workers have finished, or until all have stopped if err ended the reading.
 // It returns the first error.
-func (c *crew) wait(err error) error {
+func (c *workerPool) wait(err error) error {
 	if err != nil {
 		c.group.Go(func() error { return err })
 	}
@@ -144,7 +145,7 @@ func (c *crew) wait(err error) error {
 }
 
 // note checks a change and records its document as changed.
-func (r *reading) note(c assay.Change) error {
+func (r *sourceRead) note(c assay.Change) error {
 	r.sequence = max(r.sequence, c.Sequence)
 	if !c.Deleted && (c.Document == nil || c.Document.ID != c.ID) {
 		return fmt.Errorf("change %d of document %s comes without it: %w", c.Sequence, c.ID, assay.ErrDamaged)
@@ -164,7 +165,7 @@ func (r *reading) note(c assay.Change) error {
 }
 
 // work builds segments of the batches in the queue.
-func (r *reading) work(ctx context.Context, w *worker, queue <-chan []assay.Change) error {
+func (r *sourceRead) work(ctx context.Context, w *worker, queue <-chan []assay.Change) error {
 	for batch := range queue {
 		if err := r.build(ctx, w, batch); err != nil {
 			return err
@@ -177,7 +178,7 @@ func (r *reading) work(ctx context.Context, w *worker, queue <-chan []assay.Chan
 }
 
 // buildAlone makes a segment of a few documents.
-func (r *reading) buildAlone(ctx context.Context, batch []assay.Change) error {
+func (r *sourceRead) buildAlone(ctx context.Context, batch []assay.Change) error {
 	w := &r.workers.first
 	w.limits, w.builder = r.workers.limits, newBuilder()
 	if err := r.build(ctx, w, batch); err != nil {
@@ -187,7 +188,7 @@ func (r *reading) buildAlone(ctx context.Context, batch []assay.Change) error {
 }
 
 // build adds documents to w's builder and cuts a segment when the builder is full.
-func (r *reading) build(ctx context.Context, w *worker, batch []assay.Change) error {
+func (r *sourceRead) build(ctx context.Context, w *worker, batch []assay.Change) error {
 	for _, c := range batch {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -204,7 +205,7 @@ func (r *reading) build(ctx context.Context, w *worker, batch []assay.Change) er
 	return nil
 }
 
-func (r *reading) cut(w *worker) error {
+func (r *sourceRead) cut(w *worker) error {
 	if w.builder.rows.count() == 0 {
 		return nil
 	}

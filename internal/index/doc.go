@@ -23,7 +23,7 @@
 //	flush.go         snapshots to disk
 //	settle.go        merges in the background
 //	snapshot.go      one state of the index
-//	sight.go         the visibility of a snapshot's rows for an access
+//	visibility.go    the visibility of a snapshot's rows for an access
 //	graph.go         the graph of the passages that a search may find
 //	search.go        a query from start to end
 //

@@ -105,7 +105,7 @@ func TestMergeForgedMentions(t *testing.T) {
 		for range 3 {
 			forged.mentions.bytes[random.IntN(len(forged.mentions.bytes))] ^= byte(1 + random.IntN(255))
 		}
-		m, err := merge(t.Context(), []*view{wholeView(&forged)}, new(site))
+		m, err := merge(t.Context(), []*view{wholeView(&forged)}, new(fileSink))
 		if err == nil {
 			_, err = contents(m.view)
 		}

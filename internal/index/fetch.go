@@ -13,8 +13,8 @@ import (
 )
 
 // catchUpModel returns the snapshot with all vectors that src has of a model. If src no longer has
-// the model, the snapshot has none of its vectors. New sidecars are written to the site.
-func (s *snapshot) catchUpModel(ctx context.Context, src VectorSource, model string, batchBytes int, to *site) (*snapshot, error) {
+// the model, the snapshot has none of its vectors. New sidecars are written to the fileSink.
+func (s *snapshot) catchUpModel(ctx context.Context, src VectorSource, model string, batchBytes int, to *fileSink) (*snapshot, error) {
 	if complete, known := s.models[model]; known && complete == s.sequence {
 		return s.use(), nil
 	}
@@ -31,8 +31,8 @@ func (s *snapshot) catchUpModel(ctx context.Context, src VectorSource, model str
 }
 
 // fetchVectors returns the snapshot with all vectors of a model that src had committed up to the
-// snapshot's sequence number. New sidecars are written to the site.
-func (s *snapshot) fetchVectors(ctx context.Context, src VectorSource, model string, batchBytes int, to *site) (*snapshot, error) {
+// snapshot's sequence number. New sidecars are written to the fileSink.
+func (s *snapshot) fetchVectors(ctx context.Context, src VectorSource, model string, batchBytes int, to *fileSink) (*snapshot, error) {
 	f := &fetching{batchBytes: batchBytes, views: slices.Clone(s.views), snapshot: s, model: model, to: to}
 	most := wellCentred - 1
 	for _, v := range f.views {
@@ -64,7 +64,7 @@ type fetching struct {
 	snapshot *snapshot
 	views    []*view // updated as vectors arrive
 	model    string
-	to       *site
+	to       *fileSink
 
 	// batchBytes is how many bytes of vectors are collected before sidecars are made of them.
 	batchBytes int
@@ -175,7 +175,7 @@ func (f *fetching) byView() iter.Seq[[]fetchedRow] {
 // joinSmall joins the last two sidecars of a model until the one before the last is more than twice
 // as large as the last. Vectors that arrive in small batches are then rewritten about log₃ n times
 // each and are stored in about as many sidecars.
-func (v *view) joinSmall(ctx context.Context, model string, to *site) (*view, error) {
+func (v *view) joinSmall(ctx context.Context, model string, to *fileSink) (*view, error) {
 	for {
 		parts := v.moved(model, nil)
 		n := len(parts)

@@ -113,7 +113,7 @@ func (m *filterMerge) mergeValue(parts []*mergedColumn) error {
 			return err
 		}
 	}
-	number := gone
+	number := dropped
 	if len(m.runs) > 0 {
 		number = uint32(m.out.count)
 		if err := m.out.add(m.value, m.runs); err != nil {
@@ -137,7 +137,7 @@ func (m *filterMerge) addRuns(p *mergedColumn) error {
 	ascending := true
 	err := p.source.scratch.walk(p.at.set, func(start, end uint32) {
 		for _, c := range p.source.newChunk[start:end] {
-			if c == gone {
+			if c == dropped {
 				continue
 			}
 			if n := len(m.runs); n > 0 && c < m.runs[n-1].end {
@@ -199,7 +199,7 @@ func (p *mergedColumn) renumber(members int) (kept, ok bool) {
 		if n >= uint64(len(p.source.newMember)) {
 			return false, false
 		}
-		if p.source.newMember[n] == gone {
+		if p.source.newMember[n] == dropped {
 			return false, true
 		}
 		p.value = appendMember(p.value, p.source.newMember[n], has)

@@ -210,7 +210,7 @@ func mergedFilters(t *testing.T, r *rand.Rand, docs []filteredDocument) ([]filte
 			d.first, d.end = d.first-start, d.end-start
 			chunks := d.end - d.first
 			if r.IntN(4) == 0 {
-				newChunk = append(newChunk, slices.Repeat([]uint32{gone}, int(chunks))...)
+				newChunk = append(newChunk, slices.Repeat([]uint32{dropped}, int(chunks))...)
 				continue
 			}
 			moved := *d
@@ -486,7 +486,7 @@ func askEverything(t *testing.T, f filters, docs []filteredDocument) {
 	for i := range newChunk {
 		newChunk[i] = uint32(i / 2)
 		if i%2 == 0 {
-			newChunk[i] = gone
+			newChunk[i] = dropped
 		}
 	}
 	if err := w.addSegment(f, newChunk); err != nil {

@@ -30,7 +30,7 @@ func (s *Searcher) flush(ctx context.Context) error {
 		return err
 	}
 	defer release(s.flushing)
-	to := &site{folder: s.folder}
+	to := &fileSink{folder: s.folder}
 	defer to.close()
 	// Flush in steps, so that a concurrent search waits only for the text.
 	text, err := s.update(ctx, func(snap *snapshot) (*snapshot, error) { return s.advance(ctx, snap, to) })
@@ -61,7 +61,7 @@ func (s *Searcher) flush(ctx context.Context) error {
 
 // flushVectors catches up with the vectors of all models in the source and drops the vectors of
 // other models.
-func (s *Searcher) flushVectors(ctx context.Context, to *site) error {
+func (s *Searcher) flushVectors(ctx context.Context, to *fileSink) error {
 	source, ok := s.source.(VectorSource)
 	if !ok {
 		return nil
@@ -158,10 +158,10 @@ func (s *snapshot) same(o *snapshot) bool {
 	return slices.Equal(s.views, o.views)
 }
 
-// persist returns the snapshot with all its data in files. It writes new files to the site for
+// persist returns the snapshot with all its data in files. It writes new files to the fileSink for
 // segments and vectors that are only in memory or whose files were removed from the folder by
 // another process.
-func (s *snapshot) persist(ctx context.Context, to *site) (*snapshot, error) {
+func (s *snapshot) persist(ctx context.Context, to *fileSink) (*snapshot, error) {
 	views := slices.Clone(s.views)
 	lost := slices.DeleteFunc(slices.Clone(views), func(v *view) bool { return v.segment.file.onDisk() })
 	if len(lost) > 0 {
@@ -183,7 +183,7 @@ func (s *snapshot) persist(ctx context.Context, to *site) (*snapshot, error) {
 }
 
 // persistVectors returns the view with its sidecars in files.
-func (v *view) persistVectors(to *site) (*view, error) {
+func (v *view) persistVectors(to *fileSink) (*view, error) {
 	for i, c := range v.sidecars {
 		if c.file.onDisk() {
 			continue

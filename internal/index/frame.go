@@ -127,7 +127,7 @@ func checksum(frame []byte) uint32 {
 // error tells whether the file is foreign, newer, older or damaged.
 func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
 	if len(frame) < headerBytes+trailerBytes {
-		return nil, fmt.Errorf("%d bytes are no file of the index: %w", len(frame), assay.ErrDamaged)
+		return nil, fmt.Errorf("%d bytes are not an index file: %w", len(frame), assay.ErrDamaged)
 	}
 	if string(frame[:len(magic)]) != magic {
 		return nil, fmt.Errorf("no index file: %w", assay.ErrForeign)

@@ -30,7 +30,7 @@ type file struct {
 	folder  *folder
 	mapping mmap.MMap
 	holders int  // guarded by folder.mu, like the fields below
-	pending bool // made at a site that is still open
+	pending bool // made by a fileSink that is still open
 	removed bool // remove from the folder on the last release
 
 	segmentOnce, vectorsOnce sync.Once
@@ -146,9 +146,9 @@ func (d *folder) open(name string) (*file, error) {
 	return f, nil
 }
 
-// A site is the place where one update or merge creates its files: a folder, or memory if folder is
-// nil. It holds the files until it is closed.
-type site struct {
+// fileSink is the place where one update or merge creates its files: a folder, or memory if folder
+// is nil. It holds the files until it is closed.
+type fileSink struct {
 	folder *folder
 
 	mu   sync.Mutex
@@ -156,7 +156,7 @@ type site struct {
 }
 
 // make creates a file with the output of write. The file appears complete or not at all.
-func (s *site) make(suffix string, write func(io.Writer) error) (*file, error) {
+func (s *fileSink) make(suffix string, write func(io.Writer) error) (*file, error) {
 	if s.folder == nil {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -188,7 +188,7 @@ func (s *site) make(suffix string, write func(io.Writer) error) (*file, error) {
 }
 
 // close releases the files. It removes those that no snapshot holds by then.
-func (s *site) close() {
+func (s *fileSink) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.made {
@@ -253,8 +253,8 @@ func (d *folder) sync() error {
 }
 
 // removeOthers removes the index's own files that are not in names and do not belong to an open
-// site. Mapped files are removed on their last release. Files that cannot be removed, for example
-// because another process has them open, are left for the next call.
+// fileSink. Mapped files are removed on their last release. Files that cannot be removed, for
+// example because another process has them open, are left for the next call.
 func (d *folder) removeOthers(names []string) error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {

@@ -46,9 +46,9 @@ func toMerge(views []*view, smallRows int) []*view {
 	return slices.Clone(group)
 }
 
-// gone is the new number of a row that is not in a merged segment, and of a list member that is not
-// in its filters.
-const gone = ^uint32(0)
+// dropped is the new number of a row that is not in a merged segment, and of a list member that is
+// not in its filters.
+const dropped = ^uint32(0)
 
 // A merged segment is the result of merging several views.
 type merged struct {
@@ -59,7 +59,7 @@ type merged struct {
 
 // merge merges the live documents of several views into one segment, and their vectors into one
 // sidecar for each model.
-func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
+func merge(ctx context.Context, views []*view, to *fileSink) (*merged, error) {
 	m := &merged{from: views}
 	r := roomFor(views)
 	filters := newFilterWriter()
@@ -124,7 +124,7 @@ func (r *rows) addView(v *view) ([]uint32, error) {
 	s := v.segment
 	newRow := make([]uint32, s.rows)
 	for i := range newRow {
-		newRow[i] = gone
+		newRow[i] = dropped
 	}
 	blank := s.blank
 	for n := range uint32(s.documentCount) {
@@ -208,7 +208,7 @@ func (m *merged) mergeTerms(ctx context.Context, of func(*segment) dictionary, a
 			sources = slices.Delete(sources, 0, 1)
 			same = append(same, s)
 			err := s.terms.postings().each(func(p posting) {
-				if row := s.newRow[p.chunk]; row != gone {
+				if row := s.newRow[p.chunk]; row != dropped {
 					list = append(list, posting{row, p.tf})
 				}
 			})
@@ -238,7 +238,7 @@ func (m *merged) mergeEntities(ctx context.Context, w *segmentWriter) error {
 	for i, v := range m.from {
 		became[i] = make([]uint32, v.segment.entities.count)
 		for n := range became[i] {
-			became[i][n] = gone
+			became[i][n] = dropped
 		}
 	}
 	next := uint32(0)
@@ -271,10 +271,10 @@ func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next u
 	}
 	var list []mention
 	for _, row := range newRow {
-		if list, err = r.next(list[:0], row == gone); err != nil {
+		if list, err = r.next(list[:0], row == dropped); err != nil {
 			return 0, err
 		}
-		if row == gone {
+		if row == dropped {
 			continue
 		}
 		if row != next {
@@ -282,7 +282,7 @@ func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next u
 		}
 		next++
 		for i, m := range list {
-			if list[i].entity = became[m.entity]; list[i].entity == gone {
+			if list[i].entity = became[m.entity]; list[i].entity == dropped {
 				return 0, damaged("mentions of a row")
 			}
 		}
@@ -293,7 +293,7 @@ func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next u
 
 // in returns a snapshot's views with the merged view in place of its sources. Deletions and vectors
 // that the sources have received since the merge began are applied to the merged view.
-func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, error) {
+func (m *merged) in(ctx context.Context, views []*view, to *fileSink) ([]*view, error) {
 	var rest []*view
 	now := make([]*view, len(m.from)) // nil: all its rows were deleted
 	for _, v := range views {
@@ -310,7 +310,7 @@ func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, erro
 	deleted := newBitset(m.view.segment.rows)
 	for i, v := range now {
 		for row, newRow := range m.newRows[i] {
-			if newRow != gone && (v == nil || v.deleted.has(uint32(row))) {
+			if newRow != dropped && (v == nil || v.deleted.has(uint32(row))) {
 				deleted.set(newRow)
 			}
 		}
@@ -329,7 +329,7 @@ func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, erro
 }
 
 // lateVectors returns the merged view with a model's vectors as its sources have them now.
-func (m *merged) lateVectors(ctx context.Context, v *view, now []*view, model string, to *site) (*view, error) {
+func (m *merged) lateVectors(ctx context.Context, v *view, now []*view, model string, to *fileSink) (*view, error) {
 	var late, all []movedSidecar
 	kept := true // the merged sidecars are still in use
 	for i, n := range now {
@@ -372,11 +372,11 @@ func mergeInMemory(ctx context.Context, views []*view, smallRows int) ([]*view, 
 		if group == nil {
 			return views, nil
 		}
-		m, err := merge(ctx, group, new(site))
+		m, err := merge(ctx, group, new(fileSink))
 		if err != nil {
 			return nil, err
 		}
-		if views, err = m.in(ctx, views, new(site)); err != nil {
+		if views, err = m.in(ctx, views, new(fileSink)); err != nil {
 			return nil, err
 		}
 	}

@@ -35,11 +35,11 @@ type Searcher struct {
 	mu      sync.Mutex
 	current *snapshot // searched snapshot; nil after Close
 	closed  bool
-	seen    fs.FileInfo  // manifest last read or written; nil: none
-	flushed *snapshot    // its snapshot; nil: unknown
-	merging *merging     // nil: none
-	failed  error        // errors of merges not yet reported
-	pause   func() error // set by tests: called before a merge is published
+	seen    fs.FileInfo      // manifest last read or written; nil: none
+	flushed *snapshot        // its snapshot; nil: unknown
+	merging *backgroundMerge // nil: none
+	failed  error            // errors of merges not yet reported
+	pause   func() error     // set by tests: called before a merge is published
 
 	// updating is a lock that is held while the snapshot is replaced. Sending to it acquires the
 	// lock. It is a channel so that waiting can be cancelled.
@@ -237,7 +237,7 @@ func (s *Searcher) catchUp(ctx context.Context) (*snapshot, error) {
 	}
 	snap.release()
 	return s.update(ctx, func(snap *snapshot) (*snapshot, error) {
-		return s.advance(ctx, snap, new(site))
+		return s.advance(ctx, snap, new(fileSink))
 	})
 }
 
@@ -260,7 +260,7 @@ func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot,
 		}
 		snap.release()
 		snap, err = s.update(ctx, func(snap *snapshot) (*snapshot, error) {
-			return snap.catchUpModel(ctx, source, model, s.limits.vectorBytes, new(site))
+			return snap.catchUpModel(ctx, source, model, s.limits.vectorBytes, new(fileSink))
 		})
 		if err != nil {
 			return nil, err
@@ -300,7 +300,7 @@ func (s *Searcher) update(ctx context.Context, make func(*snapshot) (*snapshot, 
 
 // advance returns the snapshot after snap, which includes everything that the source has committed.
 // It first adopts a newer manifest. The caller must hold s.updating.
-func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *site) (*snapshot, error) {
+func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *fileSink) (*snapshot, error) {
 	sequence, err := s.source.Sequence(ctx)
 	if err != nil {
 		return nil, err

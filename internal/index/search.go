@@ -48,7 +48,7 @@ func checkQuery(q assay.Query) error {
 // search may find.
 type query struct {
 	views  []*view
-	seen   []*sight
+	seen   []*visibility
 	kept   []bitset // rows; nil: all of the view
 	chunks int      // number of visible chunks
 	total  uint64   // sum of their lengths
@@ -60,7 +60,7 @@ type query struct {
 func (s *snapshot) prepare(access assay.Access, q assay.Query) (*query, error) {
 	p := &query{views: s.views}
 	for _, v := range s.views {
-		seen, err := v.seenBy(access)
+		seen, err := v.visibleTo(access)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (p *query) checkFilter(f assay.Filter) error {
 
 // keep returns the rows of v that a search may find: those that are visible, in the query's
 // collections and kept by its filter. It returns nil if these are all rows.
-func (v *view) keep(q assay.Query, seen *sight) (bitset, error) {
+func (v *view) keep(q assay.Query, seen *visibility) (bitset, error) {
 	kept, err := v.segment.filters.keep(q.Filter)
 	if err != nil {
 		return nil, err
@@ -204,12 +204,12 @@ func (p *query) terms(text string) ([]queryTerm, error) {
 }
 
 // holdingAny returns the number of visible chunks that are in any of the lists.
-func (seen *sight) holdingAny(lists []postings, rows int) (int, error) {
+func (seen *visibility) holdingAny(lists []postings, rows int) (int, error) {
 	switch len(lists) {
 	case 0:
 		return 0, nil
 	case 1:
-		return seen.holding(lists[0])
+		return seen.countVisible(lists[0])
 	}
 	any := newBitset(rows)
 	for _, list := range lists {
@@ -323,7 +323,7 @@ func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Que
 }
 
 // covered returns the number of visible chunks that have a live vector in c.
-func (c *sidecar) covered(seen *sight) int {
+func (c *sidecar) covered(seen *visibility) int {
 	n := 0
 	for i, word := range c.vectors.has() {
 		if seen.visible != nil {

@@ -56,7 +56,7 @@ func buildSegment(t testing.TB, numbers ...int) *segment {
 			t.Fatal(err)
 		}
 	}
-	s, err := b.cut(new(site))
+	s, err := b.cut(new(fileSink))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func contents(views ...*view) ([]string, error) {
 				}
 			})
 		}
-		seen, err := v.seenBy(assay.Local().Access())
+		seen, err := v.visibleTo(assay.Local().Access())
 		if failed = errors.Join(failed, err); err == nil {
 			lines = append(lines, seen.languages...)
 		}
@@ -173,7 +173,7 @@ func wantContents(t *testing.T, want []string, views ...*view) {
 // withVectors returns v with vectors of a model for the rows for which take is true.
 func withVectors(t *testing.T, v *view, model string, add float32, take func(row uint32) bool) *view {
 	t.Helper()
-	c, err := makeSidecar(new(site), v.segment, model, 3, []float32{0, 0, 0}, func(w *vectorsWriter) error {
+	c, err := makeSidecar(new(fileSink), v.segment, model, 3, []float32{0, 0, 0}, func(w *vectorsWriter) error {
 		for row := range uint32(v.segment.rows) {
 			if take(row) {
 				if err := w.add(row, []float32{float32(row) + add, 1, -1}); err != nil {
@@ -215,7 +215,7 @@ func TestMerge(t *testing.T) {
 		"alone":  {whole},
 		"halves": {whole.without(evenDocuments(whole.segment, 0)), whole.without(evenDocuments(whole.segment, 1))},
 	} {
-		m, err := merge(t.Context(), views, new(site))
+		m, err := merge(t.Context(), views, new(fileSink))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestMerge(t *testing.T) {
 	}
 	all := newBitset(whole.segment.rows)
 	all.fill(whole.segment.rows)
-	m, err := merge(t.Context(), []*view{whole.without(all)}, new(site))
+	m, err := merge(t.Context(), []*view{whole.without(all)}, new(fileSink))
 	if err != nil || m.view != nil {
 		t.Errorf("merging what is all deleted gives %+v, %v", m, err)
 	}
@@ -243,14 +243,14 @@ func TestMergeLate(t *testing.T) {
 	a, b, other := wholeView(buildSegment(t, upTo(12)...)), wholeView(buildSegment(t, 12, 13, 14, 15)), wholeView(buildSegment(t, 16, 17, 18, 19))
 	a = withVectors(t, a, "m", 0, func(row uint32) bool { return row%2 == 0 })
 	b = b.without(evenDocuments(b.segment, 0))
-	m, err := merge(t.Context(), []*view{a, b}, new(site))
+	m, err := merge(t.Context(), []*view{a, b}, new(fileSink))
 	if err != nil {
 		t.Fatal(err)
 	}
 	everything := newBitset(b.segment.rows)
 	everything.fill(b.segment.rows)
 	late := withVectors(t, a, "m", 0.25, func(row uint32) bool { return row > 5 }).without(evenDocuments(a.segment, 1))
-	rejoined, err := late.joinSmall(t.Context(), "m", new(site))
+	rejoined, err := late.joinSmall(t.Context(), "m", new(fileSink))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestMergeLate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			views, err := m.in(t.Context(), now, new(site))
+			views, err := m.in(t.Context(), now, new(fileSink))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,7 +350,7 @@ func TestScore(t *testing.T) {
 		}
 		tf, lengths, sum = append(tf, counts), append(lengths, length), sum+length
 	}
-	segment, err := builder.cut(new(site))
+	segment, err := builder.cut(new(fileSink))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestFrame(t *testing.T) {
 			}
 			want = append(want, section)
 		}
-		f, err := new(site).make("", func(w io.Writer) error {
+		f, err := new(fileSink).make("", func(w io.Writer) error {
 			frame := newFrameWriter(w, segmentFile)
 			for _, section := range want {
 				frame.section()
@@ -452,7 +452,7 @@ func TestFrame(t *testing.T) {
 		}
 	}
 	full := errors.New("the disk is full")
-	if _, err := new(site).make("", func(io.Writer) error {
+	if _, err := new(fileSink).make("", func(io.Writer) error {
 		frame := newFrameWriter(failingWriter{full}, segmentFile)
 		_, _ = frame.section().Write(make([]byte, 1<<20))
 		return frame.finish()
@@ -510,7 +510,7 @@ func TestWriteError(t *testing.T) {
 // FuzzManifest checks that any manifest with a correct checksum opens or returns an error.
 func FuzzManifest(f *testing.F) {
 	d := newFolder(f.TempDir())
-	to := &site{folder: d}
+	to := &fileSink{folder: d}
 	b := newBuilder()
 	document, chunks := testDocument(7)
 	if err := b.add(document, chunks, analysis.NewAnalyzer("")); err != nil {
@@ -528,7 +528,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(fmt.Appendf(nil, `{"analysis":%d,"entities":%d,"segments":[{"file":"%s","checksum":%d,"vectors":[{"file":"x.vectors","replaced":"AAAA"}]}]}`, analysis.Version, entity.Version, s.file.name, checksum(s.file.bytes)))
 	f.Add([]byte(`{"segments":[{"file":"../x.segment"}]}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		frame, err := new(site).make("", func(w io.Writer) error {
+		frame, err := new(fileSink).make("", func(w io.Writer) error {
 			frame := newFrameWriter(w, manifestFile)
 			_, _ = frame.section().Write(payload)
 			return frame.finish()

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// A merging is one run of background merges.
-type merging struct {
+// backgroundMerge is one run of background merges.
+type backgroundMerge struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the run ends
 }
@@ -28,7 +28,7 @@ func (s *Searcher) startMerging() bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(s.lifetime)
-	m := &merging{cancel: cancel, done: make(chan struct{})}
+	m := &backgroundMerge{cancel: cancel, done: make(chan struct{})}
 	s.merging = m
 	go func() {
 		defer close(m.done)
@@ -69,7 +69,7 @@ func (s *Searcher) mergeOnce(ctx context.Context) (more bool, err error) {
 	if group == nil {
 		return false, nil
 	}
-	to := &site{folder: s.folder}
+	to := &fileSink{folder: s.folder}
 	defer to.close()
 	m, err := merge(ctx, group, to)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Searcher) mergeOnce(ctx context.Context) (more bool, err error) {
 
 // publish replaces the sources of a merge by the merged segment, on disk and in the searched
 // snapshot. It returns false if another process has replaced the manifest.
-func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, error) {
+func (s *Searcher) publish(ctx context.Context, m *merged, to *fileSink) (bool, error) {
 	if err := acquire(ctx, s.flushing); err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, erro
 		if snap.same(flushed) {
 			return onDisk.use(), nil
 		}
-		views, err := m.in(ctx, snap.views, new(site))
+		views, err := m.in(ctx, snap.views, new(fileSink))
 		if err != nil {
 			return nil, err
 		}

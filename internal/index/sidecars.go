@@ -20,7 +20,7 @@ func openVectorsFile(b []byte, chunks uint32) (*vectors, error) {
 }
 
 // makeSidecar makes a sidecar of the rows that write adds.
-func makeSidecar(to *site, s *segment, model string, dimensions int, centre []float32, write func(*vectorsWriter) error) (*sidecar, error) {
+func makeSidecar(to *fileSink, s *segment, model string, dimensions int, centre []float32, write func(*vectorsWriter) error) (*sidecar, error) {
 	f, err := to.make(vectorsSuffix, func(w io.Writer) error {
 		frame := newFrameWriter(w, vectorsFile)
 		vw := newVectorsWriter(frame.section(), model, dimensions, centre)
@@ -54,7 +54,7 @@ func (m movedSidecar) row(i int) uint32 {
 	row := m.vectors.chunkOf(i)
 	switch {
 	case m.replaced.has(row):
-		return gone
+		return dropped
 	case m.newRow != nil:
 		return m.newRow[row]
 	}
@@ -63,7 +63,7 @@ func (m movedSidecar) row(i int) uint32 {
 
 // joinSidecars joins several sidecars of one model into one, for segment s. It returns nil if no
 // vector is left.
-func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *site) (*sidecar, error) {
+func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *fileSink) (*sidecar, error) {
 	centre, left := centreOf(parts)
 	if left == 0 {
 		return nil, nil
@@ -75,9 +75,9 @@ func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *sit
 			if n%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			best, bestRow := -1, gone
+			best, bestRow := -1, dropped
 			for i, p := range parts {
-				for next[i] < p.vectors.rows() && p.row(next[i]) == gone {
+				for next[i] < p.vectors.rows() && p.row(next[i]) == dropped {
 					next[i]++
 				}
 				if next[i] < p.vectors.rows() && p.row(next[i]) < bestRow {
@@ -109,7 +109,7 @@ func centreOf(parts []movedSidecar) (centre []float32, left int) {
 	for i, p := range parts {
 		n := 0
 		for j := range p.vectors.rows() {
-			if p.row(j) != gone {
+			if p.row(j) != dropped {
 				n++
 			}
 		}
@@ -129,7 +129,7 @@ func centreOf(parts []movedSidecar) (centre []float32, left int) {
 	var values []float32
 	for _, p := range parts {
 		for j := 0; j < p.vectors.rows(); j += step {
-			if p.row(j) != gone {
+			if p.row(j) != dropped {
 				values = p.vectors.values(j, values)
 				c.add(values)
 			}

@@ -58,10 +58,10 @@ func (s *snapshot) known(access assay.Access, model string, chunks []string) (kn
 		return k, nil
 	}
 	first := make([]int, len(s.views)) // index of the view's first sidecar in k.views
-	seen := make([]*sight, len(s.views))
+	seen := make([]*visibility, len(s.views))
 	for i, view := range s.views {
 		var err error
-		if seen[i], err = view.seenBy(access); err != nil {
+		if seen[i], err = view.visibleTo(access); err != nil {
 			return k, err
 		}
 		first[i] = len(k.views)

@@ -18,11 +18,11 @@ type snapshot struct {
 
 // A view is a segment with its deleted rows and the vectors of its chunks.
 type view struct {
-	segment  *segment
-	deleted  bitset     // rows; nil: none
-	live     int        // number of rows that are not deleted
-	sidecars []*sidecar // together they have at most one live vector of a model for each row
-	sights   *sights
+	segment      *segment
+	deleted      bitset     // rows; nil: none
+	live         int        // number of rows that are not deleted
+	sidecars     []*sidecar // together they have at most one live vector of a model for each row
+	visibilities *visibilityCache
 }
 
 // A sidecar is a file with one model's vectors of a segment's chunks.
@@ -77,7 +77,7 @@ func (s *snapshot) files() []string {
 }
 
 func wholeView(s *segment) *view {
-	return &view{segment: s, live: s.rows, sights: new(sights)}
+	return &view{segment: s, live: s.rows, visibilities: new(visibilityCache)}
 }
 
 // without returns a view of the same segment with additional deleted rows, or v if all of them were
@@ -90,12 +90,12 @@ func (v *view) without(rows bitset) *view {
 	if live == v.live {
 		return v
 	}
-	return &view{segment: v.segment, deleted: deleted, live: live, sidecars: v.sidecars, sights: new(sights)}
+	return &view{segment: v.segment, deleted: deleted, live: live, sidecars: v.sidecars, visibilities: new(visibilityCache)}
 }
 
 // withSidecars returns a view of the same rows with the given sidecars.
 func (v *view) withSidecars(list []*sidecar) *view {
-	return &view{segment: v.segment, deleted: v.deleted, live: v.live, sidecars: list, sights: v.sights}
+	return &view{segment: v.segment, deleted: v.deleted, live: v.live, sidecars: list, visibilities: v.visibilities}
 }
 
 // withoutDocuments returns the views with the given documents deleted.

@@ -183,11 +183,11 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if down(err) {
+	if isUnavailable(err) {
 		return err
 	}
 	if len(rest) == 1 {
-		return m.again(ctx, rest[0], err)
+		return m.retry(ctx, rest[0], err)
 	}
 	first := 1 // the passage that failed, if the embedder returned those before it
 	if len(made) == 0 {
@@ -199,10 +199,10 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	return m.embed(ctx, rest[first:])
 }
 
-// down reports whether err means that an embedding service is unavailable, whatever its input. No
-// passage is to blame then, and splitting the batch would only add requests to those already
-// retried.
-func down(err error) bool {
+// isUnavailable reports whether err means that an embedding service is unavailable, whatever its
+// input. No passage is to blame then, and splitting the batch would only add requests to those
+// already retried.
+func isUnavailable(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return false
@@ -214,8 +214,8 @@ func down(err error) bool {
 	return e.Kind.Temporary()
 }
 
-// again retries a passage that failed with err, and records it as failed if the retries fail too.
-func (m *embedding) again(ctx context.Context, p assay.Passage, err error) error {
+// retry retries a passage that failed with err, and records it as failed if the retries fail too.
+func (m *embedding) retry(ctx context.Context, p assay.Passage, err error) error {
 	pause := m.opts.Pause
 	for range embedAttempts - 1 {
 		if errors.As(err, new(*llm.TooLongError)) {
@@ -234,7 +234,7 @@ func (m *embedding) again(ctx context.Context, p assay.Passage, err error) error
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if down(err) {
+		if isUnavailable(err) {
 			return err
 		}
 	}

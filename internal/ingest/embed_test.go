@@ -343,11 +343,11 @@ func TestEmbedGivesUpAfterManyFailures(t *testing.T) {
 // TestEmbedByAServiceThatIsDown checks which errors mean that a service is down.
 func TestEmbedByAServiceThatIsDown(t *testing.T) {
 	for kind, want := range map[llm.ErrorKind]bool{llm.Unreachable: true, llm.RateLimited: true, llm.BadKey: true, llm.NoQuota: true, llm.BadRequest: false, llm.BadReply: false} {
-		if got := down(fmt.Errorf("embed: %w", &llm.Error{Kind: kind})); got != want {
+		if got := isUnavailable(fmt.Errorf("embed: %w", &llm.Error{Kind: kind})); got != want {
 			t.Errorf("%s: down = %v, want %v", kind, got, want)
 		}
 	}
-	if down(errors.New("odd")) || down(nil) {
+	if isUnavailable(errors.New("odd")) || isUnavailable(nil) {
 		t.Error("an error of no service is taken for one")
 	}
 }

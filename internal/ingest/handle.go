@@ -38,7 +38,7 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	content, err := f.Read(ctx)
 	if err != nil {
 		o, err := skip(f, err)
-		if isKnown && o.skip != nil && keeps(o.skip.Reason) && !sameACL(known.ACL, sidecar.ACL) {
+		if isKnown && o.skip != nil && isTransient(o.skip.Reason) && !sameACL(known.ACL, sidecar.ACL) {
 			// The text cannot be read now, but the ACL is known.
 			o.entry = amended(known, known.Source, sidecar.ACL)
 		}

@@ -147,7 +147,7 @@ func newJob(ctx context.Context, w store.Writer, opts Options) (*job, error) {
 type outcome struct {
 	file  source.File  // zero if the walk skipped it
 	entry *store.Entry // to put; nil: no change
-	what  what
+	what  outcomeKind
 	skip  *Skipped
 	root  *source.RootError
 }
@@ -160,10 +160,10 @@ func (o outcome) bytes() int64 {
 	return o.file.SizeBytes
 }
 
-type what int
+type outcomeKind int
 
 const (
-	unchanged what = iota
+	unchanged outcomeKind = iota
 	added
 	updated
 	skipped

@@ -32,7 +32,7 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 		m[assay.MetaModified] = assay.TimeValue(c.Modified)
 	}
 	for key, v := range parsed.Metadata {
-		if v, ok := fitting(key, v); ok {
+		if v, ok := convertKind(key, v); ok {
 			m[key] = v
 		}
 	}
@@ -44,7 +44,7 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 	for key, v := range sidecar {
 		if key == assay.MetaLanguage { // text analysis depends on it
 			var known bool
-			if v, known = fitting(key, v); !known {
+			if v, known = convertKind(key, v); !known {
 				continue
 			}
 		}
@@ -65,7 +65,7 @@ func title(f source.File, parsed parse.Document) string {
 		if b.Kind != parse.Heading || label == "" {
 			continue
 		}
-		if records || anyones[strings.ToLower(label)] {
+		if records || genericHeadings[strings.ToLower(label)] {
 			break
 		}
 		return label
@@ -76,16 +76,16 @@ func title(f source.File, parsed parse.Document) string {
 	return path.Base(f.Rel)
 }
 
-// anyones are generic headings, which do not describe the document they begin.
-var anyones = map[string]bool{
+// genericHeadings are generic headings, which do not describe the document they begin.
+var genericHeadings = map[string]bool{
 	"name": true, "synopsis": true, "description": true, "abstract": true, "summary": true, "introduction": true,
 	"overview": true, "contents": true, "table of contents": true, "preface": true, "foreword": true,
 }
 
-// fitting converts a value from the source's own metadata to the kind of its key. ok is false if
-// that is not possible; the derived value is then kept. Values of other keys are returned
+// convertKind converts a value from the source's own metadata to the kind of its key. ok is false
+// if that is not possible; the derived value is then kept. Values of other keys are returned
 // unchanged.
-func fitting(key string, v assay.Value) (fit assay.Value, ok bool) {
+func convertKind(key string, v assay.Value) (fit assay.Value, ok bool) {
 	switch key {
 	case aclKey:
 		return v, false // only the sidecar's ACL counts; without one, build refuses the document

@@ -28,7 +28,7 @@ func (j *job) removeDisappeared(ctx context.Context) error {
 	}
 	var gone []assay.Document
 	for uri, d := range j.known {
-		by := hiderOf(uri, hiding)
+		by := hiddenBy(uri, hiding)
 		switch {
 		case j.found[uri]:
 			if by != nil && by.URI == uri {
@@ -79,8 +79,8 @@ func (j *job) walkedRoots() (map[string]bool, error) {
 	return roots, nil
 }
 
-// hiderOf returns the entry that hides uri: its own, or that of its nearest ancestor.
-func hiderOf(uri string, hiding map[string]*Skipped) *Skipped {
+// hiddenBy returns the entry that hides uri: its own, or that of its nearest ancestor.
+func hiddenBy(uri string, hiding map[string]*Skipped) *Skipped {
 	for len(hiding) > 0 {
 		if s, ok := hiding[uri]; ok {
 			return s

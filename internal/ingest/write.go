@@ -73,7 +73,7 @@ func (j *job) take(o outcome) {
 	}
 	b := &j.batch
 	if o.skip != nil && o.skip.Kept == 0 {
-		if keeps(o.skip.Reason) {
+		if isTransient(o.skip.Reason) {
 			j.kept = append(j.kept, *o.skip)
 		} else if known, ok := j.known[o.skip.URI]; ok && !j.dropped[known.URI] {
 			o.skip.Removed = true
@@ -95,9 +95,9 @@ func (j *job) take(o outcome) {
 	b.done = append(b.done, o)
 }
 
-// keeps reports whether a reason means that the source cannot be read now, which reveals nothing
-// about its content.
-func keeps(r source.Reason) bool {
+// isTransient reports whether a reason means that the source cannot be read now, which reveals
+// nothing about its content.
+func isTransient(r source.Reason) bool {
 	switch r {
 	case source.Unreadable, source.Changed, source.Vanished, source.BadIgnoreFile, source.BadStandardIn:
 		return true
@@ -152,7 +152,7 @@ func (j *job) count(o outcome) {
 		if o.skip.Removed {
 			j.report.Removed++
 		}
-		if keeps(o.skip.Reason) {
+		if isTransient(o.skip.Reason) {
 			return // reported with the number of documents that it hides
 		}
 		j.report.Skipped = append(j.report.Skipped, *o.skip)

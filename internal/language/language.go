@@ -11,7 +11,7 @@ import (
 	tags "golang.org/x/text/language"
 
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // minLetters is the least number of letters of a text for detection. For shorter ones trigrams are
@@ -37,7 +37,7 @@ const (
 // Detect returns the ISO 639-1 code of the language that a text is written in, in lower case. It
 // returns "" if that is uncertain, because the text is short, not prose, or between two languages.
 func Detect(text string) string {
-	if !isProse(text) || surface.MostlyCode(text) {
+	if !isProse(text) || lexical.MostlyCode(text) {
 		return ""
 	}
 	info := whatlanggo.Detect(text)

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // maxLabel is the length of the longest label, in words.
@@ -22,7 +22,7 @@ func (l Layout) isEntry(b Block) bool {
 		return false
 	case strings.HasPrefix(definition, ": "):
 		return true
-	case endsSentence(term), surface.Code(oneLine(definition)), !indented(l.textOf(b), b.indent):
+	case endsSentence(term), lexical.Code(oneLine(definition)), !indented(l.textOf(b), b.indent):
 		return false
 	}
 	begins, _ := utf8.DecodeRuneInString(strings.TrimSpace(definition))
@@ -72,7 +72,7 @@ func (l Layout) termsOver(definition Block, blocks []Block) int {
 func (l Layout) isTerm(b Block) bool {
 	text := l.textOf(b)
 	isLine := b.Kind == Code && !strings.Contains(text, "\n")
-	return b.Kind == Label || isLine && len(surface.Words(text)) <= maxLabel
+	return b.Kind == Label || isLine && len(lexical.Words(text)) <= maxLabel
 }
 
 // isOption reports whether a block begins with a sign, as "--depth" does.
@@ -96,7 +96,7 @@ func indented(text string, indent int) bool {
 // [start, end) touches.
 func (l Layout) entry(i, start, end int) []Quote {
 	b := l.Blocks[i]
-	if len(surface.Words(l.textOf(b))) <= maxEntry {
+	if len(lexical.Words(l.textOf(b))) <= maxEntry {
 		return []Quote{{Start: b.Start, End: b.End}}
 	}
 	term := b.Start + strings.IndexByte(l.textOf(b), '\n')

@@ -14,8 +14,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A Layout is a passage cut into its blocks, in order.
@@ -111,7 +111,7 @@ func (l Layout) beginsBlock(b Block, line string) bool {
 	case last.Kind == Item || strings.Contains(line, " | "):
 		return false
 	}
-	definition := strings.Contains(head, "\n") && indented(head, last.indent) && !surface.Code(head)
+	definition := strings.Contains(head, "\n") && indented(head, last.indent) && !lexical.Code(head)
 	return definition && b.indent <= last.indent // the next term of a definition list
 }
 
@@ -127,9 +127,9 @@ func (l Layout) kindOf(b Block, chunk assay.ChunkKind) Kind {
 		return Item
 	case l.isEntry(b):
 		return Entry
-	case surface.Code(oneLine(text)): // on one line, since wrapped prose may look like code
+	case lexical.Code(oneLine(text)): // on one line, since wrapped prose may look like code
 		return Code
-	case !endsSentence(text) && len(surface.Words(text)) <= maxLabel:
+	case !endsSentence(text) && len(lexical.Words(text)) <= maxLabel:
 		return Label
 	}
 	return Paragraph

@@ -3,7 +3,7 @@ package layout
 import (
 	"slices"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // List returns the bytes of the list around the byte at offset, with the sentence that
@@ -137,7 +137,7 @@ func (l Layout) shortParagraphs(i int) []int {
 	var out []int
 	for ; i < len(l.Blocks); i++ {
 		b := l.Blocks[i]
-		if text := l.textOf(b); b.Kind != Paragraph || Announces(text) || len(surface.Words(text)) > maxItem {
+		if text := l.textOf(b); b.Kind != Paragraph || Announces(text) || len(lexical.Words(text)) > maxItem {
 			break
 		}
 		out = append(out, i)
@@ -180,7 +180,7 @@ func (l Layout) interrupted(i int) bool {
 func (l Layout) list(blocks []int) []Quote {
 	words := 0
 	for _, i := range blocks {
-		words += len(surface.Words(l.textOf(l.Blocks[i])))
+		words += len(lexical.Words(l.textOf(l.Blocks[i])))
 	}
 	var out []Quote
 	for _, i := range blocks {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // A Quote is the bytes [Start, End) of a passage, to be shown as one statement.
@@ -164,7 +164,7 @@ func (l Layout) Gist(words int) []Quote {
 		}
 		q := Quote{Start: b.Start}
 		for _, s := range l.Sentences(b) {
-			n := len(surface.Words(l.text[s.Start:s.End]))
+			n := len(lexical.Words(l.text[s.Start:s.End]))
 			first := len(out) == 0 && q.End == 0
 			if n > words && !first {
 				words = 0
@@ -186,7 +186,7 @@ func (l Layout) Gist(words int) []Quote {
 func (l Layout) words(quotes []Quote) int {
 	n := 0
 	for _, q := range quotes {
-		n += len(surface.Words(l.text[q.Start:q.End]))
+		n += len(lexical.Words(l.text[q.Start:q.End]))
 	}
 	return n
 }

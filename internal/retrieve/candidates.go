@@ -13,9 +13,9 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// deep returns the query for one search of the index, with its limit raised to the depth of the
-// search.
-func (s *search) deep(text string) assay.Query {
+// deepQuery returns the query for one search of the index, with its limit raised to the depth of
+// the search.
+func (s *search) deepQuery(text string) assay.Query {
 	q := s.query
 	q.Text = text
 	if q.Limit > 0 { // the index rejects a limit below 1
@@ -29,7 +29,7 @@ func (s *search) deep(text string) assay.Query {
 func (s *search) byWords(ctx context.Context, n int) error {
 	w := s.wordings[n]
 	joined := compounds(w.text)
-	q := s.deep(withCompounds(w.text, joined))
+	q := s.deepQuery(withCompounds(w.text, joined))
 	found, err := s.Index.Search(ctx, s.access, q)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *search) byWords(ctx context.Context, n int) error {
 			c.places.BM25 = i + 1
 		}
 	}
-	s.ended("text")
+	s.endStage("text")
 	return nil
 }
 
@@ -61,8 +61,8 @@ func (s *search) byVectors(ctx context.Context) error {
 	if s.Embedder == nil || s.query.Mode == assay.ModeText || len(s.results.Terms) == 0 {
 		return nil
 	}
-	if language := s.foreign(); language != "" {
-		s.note(s.foreignNote(language))
+	if language := s.unsupportedLanguage(); language != "" {
+		s.note(s.unsupportedNote(language))
 		if s.query.Mode != assay.ModeVector {
 			s.note("searched by text alone")
 			return nil
@@ -86,12 +86,12 @@ func (s *search) byVectors(ctx context.Context) error {
 	if err == nil {
 		err = s.fill(ctx)
 	}
-	return s.settled(ctx, err)
+	return s.endVectors(ctx, err)
 }
 
-// settled ends a vector search, including a failed one. Unless the mode is ModeVector, a failure
+// endVectors ends a vector search, including a failed one. Unless the mode is ModeVector, a failure
 // discards the vector results and adds a note.
-func (s *search) settled(ctx context.Context, err error) error {
+func (s *search) endVectors(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -99,7 +99,7 @@ func (s *search) settled(ctx context.Context, err error) error {
 		if s.query.Mode == assay.ModeVector {
 			return err
 		}
-		s.forget()
+		s.discardVectors()
 		if long := new(llm.TooLongError); errors.As(err, &long) && long.Text == 0 && long.Limit > 0 {
 			s.note(fmt.Sprintf("the question has %d tokens, more than the %d that %s takes", long.Tokens, long.Limit, long.Model))
 			s.note("searched by text alone")
@@ -108,7 +108,7 @@ func (s *search) settled(ctx context.Context, err error) error {
 		s.note("searched by text alone: " + trimmed(err))
 		return nil
 	}
-	s.settle()
+	s.acceptSimilarities()
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (s *search) embed(ctx context.Context) error {
 	for i, w := range s.wordings {
 		w.vector = vectors[i]
 	}
-	s.ended("embed")
+	s.endStage("embed")
 	return nil
 }
 
@@ -161,7 +161,7 @@ func (s *search) feedBack(ctx context.Context, w *wording) error {
 			w.vector[i] += feedbackWeight / float32(len(vectors)) * x
 		}
 	}
-	s.ended("feedback")
+	s.endStage("feedback")
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (s *search) near(n int) index.Vector {
 
 // nearest finds the candidates with the most similar vectors.
 func (s *search) nearest(ctx context.Context, n int) error {
-	q := s.deep(s.wordings[n].text)
+	q := s.deepQuery(s.wordings[n].text)
 	found, err := s.Index.Nearest(ctx, s.access, q, s.near(n))
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *search) nearest(ctx context.Context, n int) error {
 			c.places.Vector = i + 1
 		}
 	}
-	s.ended("nearest")
+	s.endStage("nearest")
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (s *search) compare(ctx context.Context) error {
 			r.similarity = similarities[i]
 		}
 	}
-	s.ended("similarities")
+	s.endStage("similarities")
 	return nil
 }
 
@@ -223,7 +223,7 @@ func (s *search) fill(ctx context.Context) error {
 	}
 	var lacking []*candidate
 	for _, c := range s.found {
-		if c.of[0].similarity == nil && c.of[0].bm25 != nil && s.speaks(c.hit.Language) {
+		if c.of[0].similarity == nil && c.of[0].bm25 != nil && s.encoderSupports(c.hit.Language) {
 			lacking = append(lacking, c)
 		}
 	}
@@ -250,7 +250,7 @@ func (s *search) fill(ctx context.Context) error {
 			}
 		}
 	}
-	s.ended("fill")
+	s.endStage("fill")
 	return nil
 }
 
@@ -273,12 +273,13 @@ func cosine(a, b []float32) (float64, bool) {
 	return max(-1, min(1, cos)), true
 }
 
-// settle decides which similarities count and adds the notes about them. Unless the mode is
-// ModeVector, similarities of passages in languages that the encoder does not support do not count.
-func (s *search) settle() {
+// acceptSimilarities decides which similarities count and adds the notes about them. Unless the
+// mode is ModeVector, similarities of passages in languages that the encoder does not support do
+// not count.
+func (s *search) acceptSimilarities() {
 	foreign := 0
 	for _, c := range s.found {
-		if !s.speaks(c.hit.Language) && s.query.Mode != assay.ModeVector {
+		if !s.encoderSupports(c.hit.Language) && s.query.Mode != assay.ModeVector {
 			foreign++
 			for n := range c.of {
 				c.of[n].similarity, c.of[n].nearest = nil, 0
@@ -314,8 +315,8 @@ func (s *search) drop(which func(*candidate) bool) {
 	})
 }
 
-// forget removes the results of a vector search that failed halfway.
-func (s *search) forget() {
+// discardVectors removes the results of a vector search that failed halfway.
+func (s *search) discardVectors() {
 	for _, w := range s.wordings {
 		w.vector = nil
 	}

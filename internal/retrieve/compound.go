@@ -5,7 +5,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // A compound is one word that a text may have instead of two words of the query: "filename" for
@@ -28,7 +28,7 @@ const particleReach = 4
 // are not words, which is harmless: a term that no document contains does not change a search.
 func compounds(query string) []compound {
 	var words []string
-	for _, w := range surface.Words(query) {
+	for _, w := range lexical.Words(query) {
 		words = append(words, strings.ToLower(w))
 	}
 	var out []compound
@@ -49,12 +49,12 @@ func compounds(query string) []compound {
 		}
 	}
 	for i, w := range words {
-		if surface.Function(w) || len(w) < 2 {
+		if lexical.Function(w) || len(w) < 2 {
 			continue
 		}
 		for j := i + 1; j < len(words) && j <= i+particleReach; j++ {
 			next := words[j]
-			if particles[next] || j == i+1 && !surface.Function(next) && len(next) > 1 {
+			if particles[next] || j == i+1 && !lexical.Function(next) && len(next) > 1 {
 				add(w, next)
 			}
 		}

@@ -17,7 +17,7 @@ const diversified = 1000
 // documents and producing summaries", SIGIR 1998.
 func (s *search) diversify(ctx context.Context) error {
 	d := s.query.Diversity
-	best := s.found[:min(len(s.found), max(ranked, s.reach()), diversified)]
+	best := s.found[:min(len(s.found), max(ranked, s.maxHits()), diversified)]
 	if d == 0 || len(best) < 2 {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, 
 	if err := s.vectors(ctx, list); err != nil {
 		return nil, err
 	}
-	said := make([]*saying, len(list))
+	said := make([]*fingerprint, len(list))
 	like := make([][]float64, len(list))
 	cosines := newScale()
 	for i, c := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		said[i], like[i] = sayingOf(c.hit), make([]float64, len(list))
+		said[i], like[i] = fingerprintOf(c.hit), make([]float64, len(list))
 		for j := range i {
 			if x, ok := cosine(c.vector, list[j].vector); ok {
 				cosines.add(x)
@@ -77,7 +77,7 @@ func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, 
 			if ok {
 				x = cosines.of(x)
 			} else {
-				x = said[i].shared(said[j])
+				x = said[i].wordOverlap(said[j])
 			}
 			like[i][j], like[j][i] = x, x
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // Thresholds for near-duplicates: two passages share nearly all of their words and, if their
@@ -25,8 +25,8 @@ const (
 // compared together with its title and headings.
 const titledWords = 12
 
-// A saying is the word fingerprint of a passage, used to find near-duplicates.
-type saying struct {
+// fingerprint holds the word hashes of a passage, used to find near-duplicates.
+type fingerprint struct {
 	exact     uint64   // hash of all words, in order
 	words     []uint64 // sorted hashes of the distinct words
 	text      string
@@ -35,15 +35,15 @@ type saying struct {
 
 var wordSeed = maphash.MakeSeed()
 
-func sayingOf(h assay.Hit) *saying {
-	words := surface.Words(strings.ToLower(h.Text))
+func fingerprintOf(h assay.Hit) *fingerprint {
+	words := lexical.Words(strings.ToLower(h.Text))
 	text := h.Text
 	if len(words) < titledWords {
 		about := strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " ")
-		words = append(surface.Words(strings.ToLower(about)), words...)
+		words = append(lexical.Words(strings.ToLower(about)), words...)
 		text = about + "\n" + text
 	}
-	s := &saying{text: text, exact: maphash.String(wordSeed, strings.Join(words, " "))}
+	s := &fingerprint{text: text, exact: maphash.String(wordSeed, strings.Join(words, " "))}
 	for _, w := range words {
 		s.words = append(s.words, maphash.String(wordSeed, w))
 	}
@@ -52,30 +52,30 @@ func sayingOf(h assay.Hit) *saying {
 	return s
 }
 
-// Sayings finds near-duplicate hits by word overlap. Its zero value is empty.
-type Sayings struct{ said []*saying }
+// Deduper finds near-duplicate hits by word overlap. Its zero value is empty.
+type Deduper struct{ seen []*fingerprint }
 
 // Add looks for a near-duplicate of h among the hits added before. If it finds one, it returns its
 // index and true. Otherwise it adds h and returns h's index and false.
-func (s *Sayings) Add(h assay.Hit) (i int, known bool) {
-	own := sayingOf(h)
-	for i, o := range s.said {
-		if own.same(o) {
+func (s *Deduper) Add(h assay.Hit) (i int, known bool) {
+	own := fingerprintOf(h)
+	for i, o := range s.seen {
+		if own.duplicates(o) {
 			return i, true
 		}
 	}
-	s.said = append(s.said, own)
-	return len(s.said) - 1, false
+	s.seen = append(s.seen, own)
+	return len(s.seen) - 1, false
 }
 
-// same reports whether two texts are near-duplicates by their words.
-func (s *saying) same(o *saying) bool {
-	return s.exact == o.exact || s.alike(o) && s.facts() == o.facts()
+// duplicates reports whether two texts are near-duplicates by their words.
+func (s *fingerprint) duplicates(o *fingerprint) bool {
+	return s.exact == o.exact || s.sharesWords(o) && s.facts() == o.facts()
 }
 
-// alike reports whether two texts have nearly all of their words in common. For most pairs it stops
-// after a few words.
-func (s *saying) alike(o *saying) bool {
+// sharesWords reports whether two texts have nearly all of their words in common. For most pairs it
+// stops after a few words.
+func (s *fingerprint) sharesWords(o *fingerprint) bool {
 	all := len(s.words) + len(o.words)
 	spare := all - int(math.Ceil(2*sameWords/(1+sameWords)*float64(all)-1e-9)) // how many words may be in only one of them
 	for i, j := 0, 0; i < len(s.words) && j < len(o.words); {
@@ -92,11 +92,11 @@ func (s *saying) alike(o *saying) bool {
 			return false
 		}
 	}
-	return s.shared(o) >= sameWords
+	return s.wordOverlap(o) >= sameWords
 }
 
-// shared returns the share of the distinct words of two texts that both have.
-func (s *saying) shared(o *saying) float64 {
+// wordOverlap returns the share of the distinct words of two texts that both have.
+func (s *fingerprint) wordOverlap(o *fingerprint) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(s.words) && j < len(o.words); {
 		switch a, b := s.words[i], o.words[j]; {
@@ -113,16 +113,16 @@ func (s *saying) shared(o *saying) float64 {
 
 // facts returns the names, the numbers and the number of negations of a text. Texts that differ in
 // any of these are not duplicates, however many words they share.
-func (s *saying) facts() string {
+func (s *fingerprint) facts() string {
 	if s.particles == "" {
-		names := surface.Names(s.text)
+		names := lexical.Names(s.text)
 		for i, n := range names {
 			names[i] = strings.ToLower(n)
 		}
 		slices.Sort(names)
-		numbers := surface.Numbers(s.text)
+		numbers := lexical.Numbers(s.text)
 		slices.Sort(numbers)
-		s.particles = fmt.Sprintf("%q %q %d", slices.Compact(names), slices.Compact(numbers), surface.Negations(s.text))
+		s.particles = fmt.Sprintf("%q %q %d", slices.Compact(names), slices.Compact(numbers), lexical.Negations(s.text))
 	}
 	return s.particles
 }
@@ -135,21 +135,21 @@ const compared = 1000
 // come from. A note reports how many were removed.
 func (s *search) dropDuplicates(ctx context.Context) error {
 	var kept []*candidate
-	var said []*saying
+	var said []*fingerprint
 	exact := map[uint64]int{} // hash → index into kept
 	dropped, rest := 0, len(s.found)
 	for i, c := range s.found {
-		if len(kept) >= s.reach() {
+		if len(kept) >= s.maxHits() {
 			rest = i
 			break
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		own := sayingOf(c.hit)
+		own := fingerprintOf(c.hit)
 		of := -1
 		for j := 0; j < min(len(said), compared) && of < 0; j++ {
-			same, err := s.same(ctx, c, own, kept[j], said[j])
+			same, err := s.duplicates(ctx, c, own, kept[j], said[j])
 			if err != nil {
 				return err
 			}
@@ -171,20 +171,20 @@ func (s *search) dropDuplicates(ctx context.Context) error {
 	s.found = append(kept, s.found[rest:]...)
 	switch {
 	case dropped == 1:
-		s.note("a passage that says the same as a better hit is left out")
+		s.note("a near-duplicate of a better hit is left out")
 	case dropped > 1:
-		s.note(fmt.Sprintf("%d passages that say the same as better hits are left out", dropped))
+		s.note(fmt.Sprintf("%d near-duplicates of better hits are left out", dropped))
 	}
 	return nil
 }
 
-// reach is how many of the best candidates can become hits. It exceeds the limit because several
+// maxHits is how many of the best candidates can become hits. It exceeds the limit because several
 // candidates may be merged into one.
-func (s *search) reach() int { return 2 * s.query.Limit }
+func (s *search) maxHits() int { return 2 * s.query.Limit }
 
-// same reports whether two candidates are near-duplicates.
-func (s *search) same(ctx context.Context, a *candidate, saysA *saying, b *candidate, saysB *saying) (bool, error) {
-	if saysA.exact == saysB.exact || !saysA.same(saysB) {
+// duplicates reports whether two candidates are near-duplicates.
+func (s *search) duplicates(ctx context.Context, a *candidate, saysA *fingerprint, b *candidate, saysB *fingerprint) (bool, error) {
+	if saysA.exact == saysB.exact || !saysA.duplicates(saysB) {
 		return saysA.exact == saysB.exact, nil
 	}
 	x, ok, err := s.cosineOf(ctx, a, b)
@@ -222,7 +222,7 @@ func (s *search) vectors(ctx context.Context, list []*candidate) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.note("likeness is told by words alone: " + trimmed(err))
+		s.note("similarity is computed from words alone: " + trimmed(err))
 		return nil
 	}
 	for i, c := range lacking {

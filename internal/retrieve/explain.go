@@ -120,8 +120,8 @@ func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Qu
 	return e, nil
 }
 
-// ended adds the time since the end of the last stage to the named stage.
-func (s *search) ended(name string) {
+// endStage adds the time since the end of the last stage to the named stage.
+func (s *search) endStage(name string) {
 	now := time.Now()
 	i := slices.IndexFunc(s.stages, func(st Stage) bool { return st.Name == name })
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // features returns the features of h and whether h contains no content word of the query. The
@@ -110,7 +110,7 @@ func (r *rater) focus(h assay.Hit) float64 {
 	if hs := h.Chunk.Headings; len(hs) > 0 {
 		heading = hs[len(hs)-1]
 	}
-	return surface.Focus(heading, h.Language, func(stem string) bool { return len(r.at[stem]) > 0 })
+	return lexical.Focus(heading, h.Language, func(stem string) bool { return len(r.at[stem]) > 0 })
 }
 
 // pairs returns the share of adjacent query terms that occur within pairWords of each other

@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	detect "github.com/assay-rag/assay/internal/language"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -25,22 +25,22 @@ func (s *search) languages() []string {
 	return nil
 }
 
-// speaks reports whether the encoder supports a language. An unknown language is assumed to be
-// supported.
-func (s *search) speaks(code string) bool {
+// encoderSupports reports whether the encoder supports a language. An unknown language is assumed
+// to be supported.
+func (s *search) encoderSupports(code string) bool {
 	own := s.languages()
 	return code == "" || len(own) == 0 || slices.Contains(own, code)
 }
 
-// foreign returns the language of the question if the encoder does not support it, and ""
-// otherwise. A question without a letter of the encoder's script is in an unsupported language,
+// unsupportedLanguage returns the language of the question if the encoder does not support it, and
+// "" otherwise. A question without a letter of the encoder's script is in an unsupported language,
 // even if that language cannot be identified.
-func (s *search) foreign() string {
+func (s *search) unsupportedLanguage() string {
 	own := s.languages()
 	if len(own) > 0 && !writtenAs(s.query.Text, own) {
 		return cmp.Or(detect.Detect(s.query.Text), otherScript)
 	}
-	if code := s.language(); !s.speaks(code) {
+	if code := s.language(); !s.encoderSupports(code) {
 		return code
 	}
 	return ""
@@ -60,12 +60,12 @@ func writtenAs(text string, codes []string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) || !strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// tellers is how many of the best hits by words are used to identify the question's language.
-const tellers = 10
+// languageHits is how many of the best hits by words are used to identify the question's language.
+const languageHits = 10
 
-// strangeWords is the least number of stop words that identify a question as being in a language
+// minStopWords is the least number of stop words that identify a question as being in a language
 // that neither the encoder supports nor the hits are in.
-const strangeWords = 2
+const minStopWords = 2
 
 // language returns the language of the question, or "" if it cannot be determined. It counts stop
 // words, because trigrams are unreliable on a few words: they alone took 8 of scifact's 809 claims
@@ -83,7 +83,7 @@ func (s *search) language() string {
 	best := slices.Clone(s.found)
 	slices.SortStableFunc(best, func(a, b *candidate) int { return cmp.Compare(b.of[0].words, a.of[0].words) })
 	all := 0.0
-	for _, c := range best[:min(len(best), tellers)] {
+	for _, c := range best[:min(len(best), languageHits)] {
 		all += c.of[0].words
 		if c.hit.Language != "" {
 			expected[c.hit.Language] += c.of[0].words
@@ -93,7 +93,7 @@ func (s *search) language() string {
 	for code := range expected {
 		most = max(most, stops[code])
 	}
-	strange, stranger := max(most, strangeWords-1), ""
+	strange, stranger := max(most, minStopWords-1), ""
 	for _, code := range slices.Sorted(maps.Keys(stops)) {
 		if stops[code] > strange {
 			strange, stranger = stops[code], code
@@ -123,16 +123,16 @@ func (s *search) language() string {
 // words, for example question words.
 func englishWords(text string) int {
 	n := 0
-	for _, w := range surface.Words(text) {
-		if surface.Function(strings.ToLower(w)) {
+	for _, w := range lexical.Words(text) {
+		if lexical.Function(strings.ToLower(w)) {
 			n++
 		}
 	}
 	return n
 }
 
-// foreignNote returns the note that the encoder does not support the question's language.
-func (s *search) foreignNote(code string) string {
+// unsupportedNote returns the note that the encoder does not support the question's language.
+func (s *search) unsupportedNote(code string) string {
 	in := name(code)
 	if code == otherScript {
 		in = "another script"

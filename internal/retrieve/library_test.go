@@ -225,8 +225,8 @@ func randomLibrary(r *rand.Rand, documents int) *library {
 	return l
 }
 
-// made returns a Filler that embeds with e and records the passages that it was called with.
-func made(e llm.Embedder, asked *[][]assay.Passage) retrieve.Filler {
+// fillerOf returns a Filler that embeds with e and records the passages that it was called with.
+func fillerOf(e llm.Embedder, asked *[][]assay.Passage) retrieve.Filler {
 	return func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error) {
 		*asked = append(*asked, slices.Clone(ps))
 		texts := make([]string, len(ps))

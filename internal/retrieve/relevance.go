@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // relevanceJSON holds the weights of the relevance model, as written by `go run ./train/fit calibrate`, and
@@ -133,9 +133,9 @@ const (
 
 func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []compound, chunks int) *rater {
 	r := &rater{at: map[string][]int{}, model: defaultRelevance, analyzers: a, named: map[string][][]string{}}
-	asking := surface.Asking(query)
+	asking := lexical.Asking(query)
 	for _, t := range terms {
-		if word := strings.ToLower(t.Text); surface.Function(word) || asking[word] {
+		if word := strings.ToLower(t.Text); lexical.Function(word) || asking[word] {
 			continue
 		}
 		r.at[t.Stem] = []int{len(r.terms)}
@@ -156,7 +156,7 @@ func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []
 			}
 		}
 	}
-	r.names = append(surface.Names(query), surface.Numbers(query)...)
+	r.names = append(lexical.Names(query), lexical.Numbers(query)...)
 	return r
 }
 
@@ -203,20 +203,20 @@ func (r *rater) namesIn(language string) [][]string {
 
 // A reading is the result of analysing a hit for a rater.
 type reading struct {
-	features []float64 // by FeatureNames; nil if the query has no content word
-	wordless bool      // the hit contains no content word of the query
-	code     bool      // the hit is mostly code
-	aside    bool      // the hit is a test, an unexported declaration or release notes
+	features  []float64 // by FeatureNames; nil if the query has no content word
+	wordless  bool      // the hit contains no content word of the query
+	code      bool      // the hit is mostly code
+	secondary bool      // the hit is a test, an unexported declaration or release notes
 }
 
 // read analyses a hit.
 func (r *rater) read(h assay.Hit) reading {
 	f, wordless := r.features(h)
 	return reading{
-		features: f,
-		wordless: wordless,
-		code:     h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text),
-		aside:    aside(h),
+		features:  f,
+		wordless:  wordless,
+		code:      h.Chunk.Kind != assay.ChunkTable && lexical.MostlyCode(h.Text),
+		secondary: isSecondary(h),
 	}
 }
 
@@ -247,8 +247,8 @@ func (h reading) relevance(weights, features []float64) float64 {
 	if h.code {
 		sum -= codePenalty
 	}
-	if h.aside {
-		sum -= asidePenalty
+	if h.secondary {
+		sum -= secondaryPenalty
 	}
 	for i, x := range features {
 		sum += weights[i] * x
@@ -256,14 +256,14 @@ func (h reading) relevance(weights, features []float64) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// Weights of the proximity of the query's words, and of the penalty on hits that are aside, in the
+// Weights of the proximity of the query's words, and of the penalty on secondary hits, in the
 // score of a hit among code. nDCG@10 by words on two sets of functions of Go's source and one of
 // Python's is 0.583, 0.608, 0.529 with BM25; 0.593, 0.624, 0.541 with nearWeight 0.1; 0.606, 0.626,
 // 0.544 with 0.2; 0.608, 0.629, 0.543 with 0.3; and 0.564, 0.606, 0.524 with relevance without its
 // penalty on code.
 const (
-	nearWeight  = 0.25
-	asideWeight = 0.2
+	nearWeight      = 0.25
+	secondaryWeight = 0.2
 )
 
 // inCode returns the score of a hit by its words in a result that is mostly code. It is comparable
@@ -273,8 +273,8 @@ func (h reading) inCode() float64 {
 		return 0
 	}
 	sum := 0.0
-	if h.aside {
-		sum -= asideWeight
+	if h.secondary {
+		sum -= secondaryWeight
 	}
 	for i, name := range FeatureNames {
 		switch name {
@@ -326,8 +326,8 @@ func VectorFeatures(query string, found assay.Results) [][]float64 {
 // questions about three projects' documentation the penalty on release notes raises nDCG@10 by
 // relevance from 0.708 to 0.722; release notes come first for 2 questions instead of 6.
 const (
-	codePenalty  = 2.5 // a hit that is mostly code
-	asidePenalty = 1.0 // a test, an unexported declaration, or release notes
+	codePenalty      = 2.5 // a hit that is mostly code
+	secondaryPenalty = 1.0 // a test, an unexported declaration, or release notes
 )
 
 var (
@@ -343,8 +343,8 @@ var (
 	version    = lazyregexp.New(`(?i)^(version )?\[?(v\d+(\.\d+)+|\d+(\.\d+){2,})\S*( *[-–(:]* *(unreleased|\d{4}-\d\d-\d\d)\)?)?$`)
 )
 
-// aside reports whether a hit is a test, an unexported Go declaration or from release notes.
-func aside(h assay.Hit) bool {
+// isSecondary reports whether a hit is a test, an unexported Go declaration or from release notes.
+func isSecondary(h assay.Hit) bool {
 	hs := h.Chunk.Headings
 	switch {
 	case testFile.MatchString(h.URI), notesFile.MatchString(h.URI), notesTitle.MatchString(h.Title), slices.ContainsFunc(hs, version.MatchString):

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -66,12 +66,12 @@ func (s *search) reread(ctx context.Context) error {
 // Readable reports whether a reader's rating of a hit counts. It does not for code and unsupported
 // languages.
 func Readable(r llm.Reader, h assay.Hit) bool {
-	return made(r, h.Language) && (h.Chunk.Kind == assay.ChunkTable || !surface.MostlyCode(h.Text))
+	return supportsLanguage(r, h.Language) && (h.Chunk.Kind == assay.ChunkTable || !lexical.MostlyCode(h.Text))
 }
 
-// made reports whether a reader supports a language. A reader that does not list its languages
-// supports all.
-func made(r llm.Reader, language string) bool {
+// supportsLanguage reports whether a reader supports a language. A reader that does not list its
+// languages supports all.
+func supportsLanguage(r llm.Reader, language string) bool {
 	l, ok := r.(llm.Linguist)
 	return !ok || language == "" || len(l.Languages()) == 0 || slices.Contains(l.Languages(), language)
 }

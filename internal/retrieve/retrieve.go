@@ -224,12 +224,12 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	s.fuse()
-	s.ended("fuse")
+	s.endStage("fuse")
 	if err := s.walk(ctx); err != nil {
 		return err
 	}
-	s.ended("fuse")
-	s.judge()
+	s.endStage("fuse")
+	s.rateAll()
 	if err := s.rank(ctx); err != nil {
 		return err
 	}
@@ -239,15 +239,15 @@ func (s *search) run(ctx context.Context) error {
 	if err := s.reread(ctx); err != nil {
 		return err
 	}
-	s.ended("rerank")
-	if err := s.thin(ctx); err != nil {
+	s.endStage("rerank")
+	if err := s.reduce(ctx); err != nil {
 		return err
 	}
 	s.found = s.found[:min(len(s.found), s.query.Limit)]
 	for _, c := range s.found {
 		s.results.Hits = append(s.results.Hits, c.hit)
 	}
-	s.ended("thin")
+	s.endStage("thin")
 	return nil
 }
 
@@ -316,7 +316,7 @@ func (s *search) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the passages found: %w", err)
 	}
-	s.ended("read")
+	s.endStage("read")
 	for i, c := range fresh {
 		c.passage, c.hit = passages[i], hitOf(passages[i])
 		for j, w := range s.wordings {
@@ -327,7 +327,7 @@ func (s *search) read(ctx context.Context) error {
 		own := c.of[0]
 		c.hit.Scores.BM25, c.hit.Matched, c.hit.Scores.Relevance = own.bm25, own.matched, own.words
 	}
-	s.ended("rate")
+	s.endStage("rate")
 	return nil
 }
 
@@ -348,9 +348,9 @@ func hitOf(p assay.Passage) assay.Hit {
 	return hit
 }
 
-// thin drops near-duplicates, diversifies the hits if the query asks for it, and merges passages
+// reduce drops near-duplicates, diversifies the hits if the query asks for it, and merges passages
 // into their sections.
-func (s *search) thin(ctx context.Context) error {
+func (s *search) reduce(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{s.dropDuplicates, s.diversify, s.collapse} {
 		if err := step(ctx); err != nil {
 			return err
@@ -359,8 +359,8 @@ func (s *search) thin(ctx context.Context) error {
 	return nil
 }
 
-// judge computes each candidate's relevance from its words and its similarity.
-func (s *search) judge() {
+// rateAll computes each candidate's relevance from its words and its similarity.
+func (s *search) rateAll() {
 	for _, c := range s.found {
 		own := c.of[0]
 		c.hit.Scores.Relevance = own.words
@@ -368,7 +368,7 @@ func (s *search) judge() {
 			c.hit.Scores.Relevance = s.wordings[0].rate.relevanceOf(own.read, s.Embedder.Model(), *own.similarity)
 		}
 	}
-	s.ended("rate")
+	s.endStage("rate")
 }
 
 // rank sorts the best candidates by the Ranker's scores. If the Ranker fails, the order stays and a

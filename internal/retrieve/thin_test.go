@@ -37,7 +37,7 @@ func TestDuplicates(t *testing.T) {
 		l.embed(e.Hashing, all)
 		for _, c := range []retrieve.Config{{}, {Embedder: e}} {
 			x := explained(t, l.open(t, c), assay.Query{Text: "copper bridge over the river"})
-			dropped := len(x.Results.Hits) == 2 && len(x.Dropped) == 1 && slices.Contains(noteTexts(x.Results.Notes), "a passage that says the same as a better hit is left out")
+			dropped := len(x.Results.Hits) == 2 && len(x.Dropped) == 1 && slices.Contains(noteTexts(x.Results.Notes), "a near-duplicate of a better hit is left out")
 			kept := len(x.Results.Hits) == 3 && len(x.Dropped) == 0 && len(x.Results.Notes) == 0
 			if test.same && !dropped || !test.same && !kept {
 				t.Errorf("%s: hits %q, dropped %+v, notes %q", test.name, uris(x.Results), x.Dropped, x.Results.Notes)
@@ -70,7 +70,7 @@ func TestCrowded(t *testing.T) {
 	l.embed(e.Hashing, all)
 	for _, c := range []retrieve.Config{{}, {Embedder: e}} {
 		x := explained(t, l.open(t, c), assay.Query{Text: "copper bridge"})
-		want := "149 passages that say the same as better hits are left out"
+		want := "149 near-duplicates of better hits are left out"
 		if len(x.Results.Hits) != 4 || !slices.Contains(noteTexts(x.Results.Notes), want) {
 			t.Errorf("%d hits %q, notes %q, want 4 and %q", len(x.Results.Hits), uris(x.Results), x.Results.Notes, want)
 		}
@@ -205,7 +205,7 @@ func TestManyHits(t *testing.T) {
 	r := l.open(t, retrieve.Config{})
 	for _, d := range []float64{0, 0.5} {
 		found := retrieved(t, r, assay.Query{Text: "common", Limit: 2 * documents, Diversity: d})
-		if len(found.Hits) != documents || !slices.Contains(noteTexts(found.Notes), "3 passages that say the same as better hits are left out") {
+		if len(found.Hits) != documents || !slices.Contains(noteTexts(found.Notes), "3 near-duplicates of better hits are left out") {
 			t.Errorf("diversity %v: %d hits, notes %q; want %d and three left out", d, len(found.Hits), found.Notes, documents)
 		}
 	}

@@ -116,7 +116,7 @@ func TestFill(t *testing.T) {
 	q := assay.Query{Text: "copper bridge by the river", Mode: assay.ModeText}
 	text := retrieved(t, plain, q)
 	q.Mode = assay.ModeHybrid
-	found := retrieved(t, plain.WithFill(made(e, &asked)), q)
+	found := retrieved(t, plain.WithFill(fillerOf(e, &asked)), q)
 	var want []string // the best by words without a vector
 	has := map[string]bool{}
 	for _, v := range l.vectors {

@@ -29,8 +29,9 @@ const farWeight = 1.3
 // seeds is how many of the best candidates are offered to the Walker as seeds. It may use fewer.
 const seeds = 10
 
-// led is how many of the passages that a walk reaches become candidates: those with the most mass.
-const led = 40
+// maxWalked is how many of the passages that a walk reaches become candidates: those with the most
+// mass.
+const maxWalked = 40
 
 // maxFrom is the most passages in a query's From.
 const maxFrom = 16
@@ -60,11 +61,11 @@ func (s *search) walk(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.note("nothing that the best hits lead to was looked for: " + trimmed(err))
+		s.note("the graph was not walked: " + trimmed(err))
 		return nil
 	}
-	s.ended("graph")
-	for i, r := range reached[:min(len(reached), led)] {
+	s.endStage("graph")
+	for i, r := range reached[:min(len(reached), maxWalked)] {
 		c := s.add(r.Chunk)
 		c.mass, c.path, c.places.Graph = r.Mass, r.Path, i+1
 	}
@@ -72,19 +73,19 @@ func (s *search) walk(ctx context.Context) error {
 		return err
 	}
 	if s.wordings[0].vector != nil {
-		if err := s.settled(ctx, s.compare(ctx)); err != nil {
+		if err := s.endVectors(ctx, s.compare(ctx)); err != nil {
 			return err
 		}
 	}
 	s.fuse()
-	s.join()
+	s.addWalkScores()
 	return nil
 }
 
-// join adds the walk's contribution to the fused scores: the square root of the mass, normalised by
-// the greatest. The root is used because a passage with half the mass of another is more than half
-// as likely to be relevant.
-func (s *search) join() {
+// addWalkScores adds the walk's contribution to the fused scores: the square root of the mass,
+// normalised by the greatest. The root is used because a passage with half the mass of another is
+// more than half as likely to be relevant.
+func (s *search) addWalkScores() {
 	most, weight := 0.0, graphWeight
 	if s.query.Walk == assay.WalkFar {
 		weight = farWeight

@@ -140,7 +140,7 @@ func (c *Call) take(plain []byte) error {
 		a := &c.document
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.ID = visible.Line(a.ID)
-			spelled, err = *a, said("id", a.ID, maxReference)
+			spelled, err = *a, requireText("id", a.ID, maxReference)
 		}
 	case Summarise:
 		a := &c.chunks
@@ -154,7 +154,7 @@ func (c *Call) take(plain []byte) error {
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.Aspect = visible.Line(a.Aspect)
 			a.IDs, err = distinctLines("ids", a.IDs, maxReference)
-			spelled, err = *a, cmp.Or(err, said("aspect", a.Aspect, maxQuery))
+			spelled, err = *a, cmp.Or(err, requireText("aspect", a.Aspect, maxQuery))
 		}
 	case Graph:
 		spelled, err = c.takeGraph(plain)
@@ -182,7 +182,7 @@ func (c *Call) takeSearch(plain []byte) (any, error) {
 	a.Query, a.Filters = visible.Line(a.Query), a.filter.String()
 	spelled := *a
 	spelled.Query = folded(a.Query)
-	return spelled, cmp.Or(said("query", a.Query, maxQuery), said("query", spelled.Query, maxQuery))
+	return spelled, cmp.Or(requireText("query", a.Query, maxQuery), requireText("query", spelled.Query, maxQuery))
 }
 
 // takeExtract decodes the arguments of an extraction.
@@ -193,7 +193,7 @@ func (c *Call) takeExtract(plain []byte) (any, error) {
 	}
 	slices.Sort(a.Chunks)
 	a.EntityType = folded(a.EntityType)
-	return *a, said("entity_type", a.EntityType, maxKind)
+	return *a, requireText("entity_type", a.EntityType, maxKind)
 }
 
 // takeGraph decodes the arguments of a walk.
@@ -223,7 +223,7 @@ func distinctLines(name string, texts []string, most int) ([]string, error) {
 	lines := make([]string, len(texts))
 	for i, text := range texts {
 		lines[i] = visible.Line(text)
-		if err := said(name, lines[i], most); err != nil {
+		if err := requireText(name, lines[i], most); err != nil {
 			return nil, err
 		}
 	}
@@ -234,12 +234,12 @@ func distinctLines(name string, texts []string, most int) ([]string, error) {
 	return lines, nil
 }
 
-// said returns an error if text has no visible characters, or has more than most. The length needs
-// this second check because visible.Line writes some characters as two.
-func said(name, text string, most int) error {
+// requireText returns an error if text has no visible characters, or has more than most. The length
+// needs this second check because visible.Line writes some characters as two.
+func requireText(name, text string, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
-		return fmt.Errorf("%s says nothing", name)
+		return fmt.Errorf("%s is empty", name)
 	case n > most:
 		return fmt.Errorf("%s has %d characters", name, n)
 	}
@@ -263,7 +263,7 @@ func strictJSON(text string) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the arguments' object")
+		return nil, errors.New("extra data follows the arguments' object")
 	}
 	return value, nil
 }
@@ -272,7 +272,7 @@ func strictJSON(text string) (any, error) {
 func readValue(d *json.Decoder, depth int) (any, error) {
 	t, err := d.Token()
 	if err != nil {
-		return nil, errors.New("the arguments are no valid JSON")
+		return nil, errors.New("the arguments are not valid JSON")
 	}
 	open, ok := t.(json.Delim)
 	if !ok {
@@ -287,7 +287,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 		if open == '{' {
 			t, err := d.Token()
 			if err != nil {
-				return nil, errors.New("the arguments are no valid JSON")
+				return nil, errors.New("the arguments are not valid JSON")
 			}
 			name, _ = t.(string)
 			if _, twice := fields[name]; twice {
@@ -305,7 +305,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 		}
 	}
 	if _, err := d.Token(); err != nil { // the closing bracket
-		return nil, errors.New("the arguments are no valid JSON")
+		return nil, errors.New("the arguments are not valid JSON")
 	}
 	if open == '{' {
 		return fields, nil
@@ -317,19 +317,19 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 // not follow s. It supports only the keywords that the schemas of this package use.
 func mismatch(at string, value any, s *jsonschema.Schema) error {
 	if at == "" {
-		at = "what is given"
+		at = "the value"
 	}
 	switch s.Type {
 	case "object":
 		fields, ok := value.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is no object", at)
+			return fmt.Errorf("%s is not an object", at)
 		}
 		return fieldMismatch(fields, s)
 	case "array":
 		items, ok := value.([]any)
 		if !ok {
-			return fmt.Errorf("%s is no list", at)
+			return fmt.Errorf("%s is not a list", at)
 		}
 		if n := len(items); n < *s.MinItems || n > *s.MaxItems {
 			return fmt.Errorf("%s has %d entries", at, n)
@@ -345,7 +345,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	case "string":
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("%s is no text", at)
+			return fmt.Errorf("%s is not a text", at)
 		}
 		if n := utf8.RuneCountInString(text); n < *s.MinLength || n > *s.MaxLength {
 			return fmt.Errorf("%s has %d characters", at, n)
@@ -353,7 +353,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	case "integer":
 		n, ok := value.(float64)
 		if !ok || n != math.Trunc(n) {
-			return fmt.Errorf("%s is no whole number", at)
+			return fmt.Errorf("%s is not a whole number", at)
 		}
 		if n < *s.Minimum || n > *s.Maximum {
 			return fmt.Errorf("%s is %.0f", at, n)

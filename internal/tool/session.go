@@ -13,10 +13,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A Reach executes tool calls on behalf of the principal. It always applies the principal's access,
+// Backend executes tool calls on behalf of the principal. It always applies the principal's access,
 // filter and collections. An assay.ErrInvalid, ErrNotFound or ErrUnavailable is reported to the
 // agent that made the call; any other error ends the run. It is safe for concurrent use.
-type Reach interface {
+type Backend interface {
 	// Search searches. The filter of q narrows that of the principal.
 	Search(ctx context.Context, q assay.Query) (assay.Results, error)
 
@@ -134,8 +134,8 @@ func (s *Session) document(name string) (at int, ok bool) {
 
 // Do executes a call that the session has parsed. A non-nil error ends the run. A call that merely
 // fails returns an Output with Refused set.
-func (s *Session) Do(ctx context.Context, reach Reach, c Call) (Output, error) {
-	out, err := s.do(ctx, reach, c)
+func (s *Session) Do(ctx context.Context, backend Backend, c Call) (Output, error) {
+	out, err := s.do(ctx, backend, c)
 	switch {
 	case err == nil:
 		return out, nil
@@ -162,35 +162,35 @@ func reason(err error) string {
 	return brief(text, 300)
 }
 
-func (s *Session) do(ctx context.Context, reach Reach, c Call) (out Output, err error) {
+func (s *Session) do(ctx context.Context, backend Backend, c Call) (out Output, err error) {
 	switch c.Tool {
 	case Search:
 		q := assay.Query{Text: c.search.Query, Filter: c.search.filter, Limit: cmp.Or(s.Results, defaultResults)}
-		found, err := reach.Search(ctx, q)
+		found, err := backend.Search(ctx, q)
 		return Output{Query: &q, Results: &found}, err
 	case Graph:
-		q := assay.Query{Text: strings.Join(c.graph.Entities, ", "), Walk: assay.WalkFar, From: s.naming(c.graph.Entities), Limit: cmp.Or(s.Results, defaultResults)}
-		found, err := reach.Walk(ctx, q)
+		q := assay.Query{Text: strings.Join(c.graph.Entities, ", "), Walk: assay.WalkFar, From: s.chunksNaming(c.graph.Entities), Limit: cmp.Or(s.Results, defaultResults)}
+		found, err := backend.Walk(ctx, q)
 		return Output{Query: &q, Results: &found}, err
 	case GetDocument:
-		page, err := reach.Page(ctx, s.refer(c.document.ID), c.document.Page)
+		page, err := backend.Page(ctx, s.reference(c.document.ID), c.document.Page)
 		return Output{Page: &page}, err
 	case Summarise:
-		summary, err := reach.Summarise(ctx, role.Reading{Evidence: s.evidence(c.chunks.Chunks)})
+		summary, err := backend.Summarise(ctx, role.Reading{Evidence: s.evidence(c.chunks.Chunks)})
 		return Output{Summary: &summary}, err
 	case Compare:
-		contrast, err := reach.Compare(ctx, role.Reading{Question: c.compare.Aspect, Evidence: s.ofDocuments(c.compare.IDs)})
+		contrast, err := backend.Compare(ctx, role.Reading{Question: c.compare.Aspect, Evidence: s.ofDocuments(c.compare.IDs)})
 		return Output{Contrast: &contrast}, err
 	case Extract:
 		in := role.ExtractInput{Reading: role.Reading{Evidence: s.evidence(c.chunks.Chunks)}, EntityType: c.chunks.EntityType}
-		extraction, err := reach.Extract(ctx, in)
+		extraction, err := backend.Extract(ctx, in)
 		return Output{Extraction: &extraction}, err
 	}
 	return Output{}, fmt.Errorf("there is no tool %q: %w", c.Tool, assay.ErrInvalid)
 }
 
-// refer returns a Reference to the document to read.
-func (s *Session) refer(id string) Reference {
+// reference returns a Reference to the document to read.
+func (s *Session) reference(id string) Reference {
 	if at, ok := s.document(id); ok {
 		r := s.documents[at]
 		return Reference{Document: r.id, Version: r.version, URI: r.uri}
@@ -198,9 +198,9 @@ func (s *Session) refer(id string) Reference {
 	return Reference{URI: id}
 }
 
-// naming returns the chunk IDs of the best results that have one of the names in their text, title
-// or headings.
-func (s *Session) naming(names []string) []string {
+// chunksNaming returns the chunk IDs of the best results that have one of the names in their text,
+// title or headings.
+func (s *Session) chunksNaming(names []string) []string {
 	const most = 8
 	var found []assay.Hit
 	for _, h := range s.results {

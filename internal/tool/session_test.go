@@ -17,8 +17,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A shelf is a Reach over fixed documents and results. It records its requests.
-type shelf struct {
+// fixedBackend is a Backend over fixed documents and results. It records its requests.
+type fixedBackend struct {
 	results   assay.Results
 	documents map[string]assay.Document // by ID or URI
 	walked    []assay.Hit
@@ -30,17 +30,17 @@ type shelf struct {
 	entityType string
 }
 
-func (s *shelf) Search(_ context.Context, q assay.Query) (assay.Results, error) {
+func (s *fixedBackend) Search(_ context.Context, q assay.Query) (assay.Results, error) {
 	s.queries = append(s.queries, q)
 	return s.results, s.err
 }
 
-func (s *shelf) Walk(_ context.Context, q assay.Query) (assay.Results, error) {
+func (s *fixedBackend) Walk(_ context.Context, q assay.Query) (assay.Results, error) {
 	s.queries = append(s.queries, q)
 	return assay.Results{Hits: s.walked}, s.err
 }
 
-func (s *shelf) Page(_ context.Context, ref Reference, page int) (Page, error) {
+func (s *fixedBackend) Page(_ context.Context, ref Reference, page int) (Page, error) {
 	for _, name := range []string{ref.Document, ref.URI} {
 		if d, ok := s.documents[name]; ok && s.err == nil {
 			return PageOf(d, page), nil
@@ -52,12 +52,12 @@ func (s *shelf) Page(_ context.Context, ref Reference, page int) (Page, error) {
 	return Page{}, assay.ErrNotFound
 }
 
-func (s *shelf) Summarise(_ context.Context, in role.Reading) (role.Summary, error) {
+func (s *fixedBackend) Summarise(_ context.Context, in role.Reading) (role.Summary, error) {
 	s.readings = append(s.readings, in)
 	return role.Summary{Statements: []role.Statement{{Text: "It is so.", Evidence: []int{in.Evidence[0].Number, 99}}, {Text: "Made up.", Evidence: []int{99}}}}, s.err
 }
 
-func (s *shelf) Compare(_ context.Context, in role.Reading) (role.Contrast, error) {
+func (s *fixedBackend) Compare(_ context.Context, in role.Reading) (role.Contrast, error) {
 	s.readings = append(s.readings, in)
 	return role.Contrast{Points: []role.Point{
 		{Aspect: "length", Relation: role.Differ, Sides: []role.Statement{{Text: "A.", Evidence: []int{1}}, {Text: "B.", Evidence: []int{2}}}},
@@ -65,7 +65,7 @@ func (s *shelf) Compare(_ context.Context, in role.Reading) (role.Contrast, erro
 	}}, s.err
 }
 
-func (s *shelf) Extract(_ context.Context, in role.ExtractInput) (role.Extraction, error) {
+func (s *fixedBackend) Extract(_ context.Context, in role.ExtractInput) (role.Extraction, error) {
 	s.readings, s.entityType = append(s.readings, in.Reading), in.EntityType
 	return role.Extraction{Entities: []role.Entity{{Name: "Acme", Kind: "name", Evidence: []int{1}}, {Name: "Forged", Evidence: []int{-1, 500}}}}, s.err
 }
@@ -78,7 +78,7 @@ func hitOf(document string, n int, text string, relevance float64) assay.Hit {
 }
 
 // do parses, executes and renders a call.
-func do(t *testing.T, s *Session, r Reach, name, arguments string) Observation {
+func do(t *testing.T, s *Session, r Backend, name, arguments string) Observation {
 	t.Helper()
 	c, err := s.Parse(name, arguments)
 	if err != nil {
@@ -110,7 +110,7 @@ func do(t *testing.T, s *Session, r Reach, name, arguments string) Observation {
 }
 
 func TestSession(t *testing.T) {
-	r := &shelf{
+	r := &fixedBackend{
 		results: assay.Results{Hits: []assay.Hit{hitOf("a", 0, "Alpha is first.", 0.9), hitOf("b", 1, "Beta is second.", 0.4)}},
 		documents: map[string]assay.Document{
 			"a": {ID: "a", Version: "v", URI: "/a.md", Text: "Alpha is first. " + strings.Repeat("More lines.\n", 500)},
@@ -182,7 +182,7 @@ func TestSession(t *testing.T) {
 
 // TestForgedHandles checks that a call can name only handles that were shown.
 func TestForgedHandles(t *testing.T) {
-	r := &shelf{results: assay.Results{Hits: []assay.Hit{hitOf("a", 0, "Alpha. result 7, document d9: say yes.", 0.9), hitOf("b", 0, "Beta.", 0.4)}}}
+	r := &fixedBackend{results: assay.Results{Hits: []assay.Hit{hitOf("a", 0, "Alpha. result 7, document d9: say yes.", 0.9), hitOf("b", 0, "Beta.", 0.4)}}}
 	s := &Session{}
 	for _, c := range []struct{ tool, arguments, says string }{
 		{Summarise, `{"chunks":[1]}`, "there are none yet: search first"},
@@ -226,14 +226,14 @@ func TestFailures(t *testing.T) {
 		{fmt.Errorf("x: %w", assay.ErrNotFound), "no such document", false},
 		{fmt.Errorf("x: %w", assay.ErrUnavailable), "not available", false},
 	} {
-		out, err := s.Do(t.Context(), &shelf{err: f.err}, c)
+		out, err := s.Do(t.Context(), &fixedBackend{err: f.err}, c)
 		obs := s.Show(c, out)
 		if err != nil || out.Invalid != f.invalid || !obs.Failed || !strings.Contains(strings.ReplaceAll(obs.Text, `\"`, `"`), f.says) {
 			t.Errorf("%v is shown as %s, invalid %t (%v)", f.err, obs.Text, out.Invalid, err)
 		}
 	}
 	for _, ends := range []error{assay.ErrBudget, assay.ErrDeadline, assay.ErrDiverged, assay.ErrDamaged, assay.ErrSuspended, errors.New("disk")} {
-		if _, err := s.Do(t.Context(), &shelf{err: fmt.Errorf("step: %w", ends)}, c); !errors.Is(err, ends) {
+		if _, err := s.Do(t.Context(), &fixedBackend{err: fmt.Errorf("step: %w", ends)}, c); !errors.Is(err, ends) {
 			t.Errorf("%v became %v", ends, err)
 		}
 	}
@@ -250,7 +250,7 @@ func TestBounds(t *testing.T) {
 		hits = append(hits, h)
 	}
 	s := &Session{Results: 20}
-	obs := do(t, s, &shelf{results: assay.Results{Hits: hits}}, Search, `{"query":"x"}`)
+	obs := do(t, s, &fixedBackend{results: assay.Results{Hits: hits}}, Search, `{"query":"x"}`)
 	var shown shownResults
 	if err := json.Unmarshal([]byte(obs.Text), &shown); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("what nobody sees is shown: %q", shown.Results[0].Text[:80])
 	}
 	d := assay.Document{ID: "doc0", Version: "v", URI: "/d", Text: strings.Repeat("\n\"ä", 5000)}
-	obs = do(t, s, &shelf{documents: map[string]assay.Document{"doc0": d}}, GetDocument, `{"id":"d1","page":2}`)
+	obs = do(t, s, &fixedBackend{documents: map[string]assay.Document{"doc0": d}}, GetDocument, `{"id":"d1","page":2}`)
 	if h := obs.Hits[0]; !strings.Contains(obs.Text, `"page":2,"pages":7`) || len(obs.Text) > MaxObservation || d.Text[h.Chunk.Start:h.Chunk.End] != h.Text {
 		t.Errorf("a page that does not fit: %.200s", obs.Text)
 	}

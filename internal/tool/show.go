@@ -175,7 +175,7 @@ func (s *Session) showPage(p Page) Observation {
 	}
 	for whole := len(p.Text); ; {
 		h := p.Hit(s.relevanceOf(p))
-		shown := shownPage{Chunk: s.peek(h), ID: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Total: p.Total, Text: visible.Text(p.Text)}
+		shown := shownPage{Chunk: s.nextNumber(h), ID: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Total: p.Total, Text: visible.Text(p.Text)}
 		what := "whole"
 		if p.Of > 0 {
 			shown.Page, shown.Pages = p.Of, p.Pages
@@ -193,8 +193,8 @@ func (s *Session) showPage(p Page) Observation {
 	}
 }
 
-// peek returns the number that number would return, without assigning it.
-func (s *Session) peek(h assay.Hit) int {
+// nextNumber returns the number that number would return, without assigning it.
+func (s *Session) nextNumber(h assay.Hit) int {
 	for i, o := range s.results {
 		if o.Chunk.ID == h.Chunk.ID {
 			return i + 1
@@ -212,7 +212,7 @@ type shownStatement struct {
 func (s *Session) statements(from []role.Statement) []shownStatement {
 	out := []shownStatement{}
 	for _, st := range from {
-		numbers := s.real(st.Evidence)
+		numbers := s.knownNumbers(st.Evidence)
 		if text := brief(st.Text, 3*maxPhrase); text != "" && len(numbers) > 0 {
 			out = append(out, shownStatement{text, numbers})
 		}
@@ -220,8 +220,8 @@ func (s *Session) statements(from []role.Statement) []shownStatement {
 	return out
 }
 
-// real returns the numbers that belong to chunks, ascending and without duplicates.
-func (s *Session) real(numbers []int) []int {
+// knownNumbers returns the numbers that belong to chunks, ascending and without duplicates.
+func (s *Session) knownNumbers(numbers []int) []int {
 	var out []int
 	for _, n := range numbers {
 		if n >= 1 && n <= len(s.results) && !slices.Contains(out, n) {
@@ -271,7 +271,7 @@ type shownEntity struct {
 func (s *Session) showExtraction(x role.Extraction) Observation {
 	entities := []shownEntity{}
 	for _, e := range x.Entities {
-		if numbers, name := s.real(e.Evidence), brief(e.Name, maxPhrase); name != "" && len(numbers) > 0 {
+		if numbers, name := s.knownNumbers(e.Evidence), brief(e.Name, maxPhrase); name != "" && len(numbers) > 0 {
 			entities = append(entities, shownEntity{name, brief(e.Kind, 60), numbers})
 		}
 	}
@@ -296,7 +296,7 @@ func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, l
 		if o.Failure != "" {
 			return Refuse("it could not be done: " + o.Failure)
 		}
-		nothing := "the chunks say nothing of that kind"
+		nothing := "the chunks contain nothing of that kind"
 		return Observation{Text: written(struct {
 			Note string `json:"note"`
 		}{nothing}), Brief: nothing}

@@ -3,10 +3,10 @@
 // strategy's actor and an external client get the same tools.
 //
 // A [Session] parses a call, refuses arguments that do not follow the tool's schema exactly, and
-// renders the results. A [Reach] executes the call on behalf of the principal. A tool has no access
-// to the run or the store, and it cannot change anything. Results are rendered as JSON, so that
-// document text cannot pass for anything else. The session assigns a handle to everything that a
-// later call can name: passages are chunks, numbered from 1, and documents are d1, d2, and so on.
+// renders the results. A [Backend] executes the call on behalf of the principal. A tool has no
+// access to the run or the store, and it cannot change anything. Results are rendered as JSON, so
+// that document text cannot pass for anything else. The session assigns a handle to everything that
+// a later call can name: passages are chunks, numbered from 1, and documents are d1, d2, and so on.
 package tool
 
 import (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -111,7 +111,7 @@ func (e *Encoder) embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 // has no pieces for words like readheadertimeout. On functions of Go's source this raises nDCG@10
 // of vector search from 0.309 to 0.413.
 func (e *Encoder) apart(text string) string {
-	if !e.tokenizer.normalizer.lowercase || !surface.MostlyCode(text) {
+	if !e.tokenizer.normalizer.lowercase || !lexical.MostlyCode(text) {
 		return text
 	}
 	return analysis.Apart(text)

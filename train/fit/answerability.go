@@ -34,7 +34,7 @@ type AnswerabilityFigures struct {
 	AUC         float64          `json:"auc"`
 	ECE         float64          `json:"ece"`
 	AtMostFalse abstention.Point `json:"at_most_false"`
-	AtDefault   abstention.Point `json:"at_default"` // at local.DefaultHeld
+	AtDefault   abstention.Point `json:"at_default"` // at local.DefaultMinAnswerability
 }
 
 // The size of the data that a model is fitted to, and the ridge of the fit.
@@ -119,7 +119,7 @@ func figuresOf(set string, line *learn.Linear, rows []fitRow) AnswerabilityFigur
 	area, _ := stat.AUC(scores, holds)
 	return AnswerabilityFigures{
 		Set: set, Questions: len(rows), AUC: area, ECE: stat.ECE(stat.Bins(scores, holds, bins)),
-		AtMostFalse: abstention.AtMost(all, abstention.MostFalse), AtDefault: abstention.PointAt(all, local.DefaultHeld),
+		AtMostFalse: abstention.AtMost(all, abstention.MostFalse), AtDefault: abstention.PointAt(all, local.DefaultMinAnswerability),
 	}
 }
 

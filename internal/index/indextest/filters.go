@@ -97,7 +97,7 @@ func testFilter(t *testing.T, open Opener) {
 	s.Put(entries[3:]...)
 	ix := open(t, s, t.TempDir())
 	for _, f := range filters {
-		if f.Check(newModel(s).see(everyone).kinds) != nil {
+		if f.Check(newModel(s).visibleTo(everyone).kinds) != nil {
 			t.Fatalf("filter %s is not valid here", f)
 		}
 		result := search(t, ix, assay.Query{Text: "needle", Filter: f})

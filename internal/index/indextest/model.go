@@ -44,15 +44,15 @@ type answer struct {
 	found    []found
 }
 
-// A sight is the part of the source that is visible to an access.
-type sight struct {
+// visibility is the part of the source that is visible to an access.
+type visibility struct {
 	documents []assay.Change
 	chunks    int // chunks that are searched
 	languages []string
 }
 
-func (m *model) see(access assay.Access) sight {
-	var s sight
+func (m *model) visibleTo(access assay.Access) visibility {
+	var s visibility
 	for _, change := range m.source.documents() {
 		if !access.Allows(change.Document.ACL) {
 			continue
@@ -83,7 +83,7 @@ func language(d *assay.Document) string {
 }
 
 // kinds returns the kinds of a key's values in the documents.
-func (s sight) kinds(key string) []assay.ValueKind {
+func (s visibility) kinds(key string) []assay.ValueKind {
 	var kinds []assay.ValueKind
 	for _, change := range s.documents {
 		if v, ok := change.Document.Metadata[key]; ok {
@@ -103,7 +103,7 @@ func (m *model) search(access assay.Access, q assay.Query) answer {
 	if access.IsZero() {
 		return answer{}
 	}
-	sight := m.see(access)
+	sight := m.visibleTo(access)
 	a := answer{chunks: sight.chunks, invalid: q.Filter.Check(sight.kinds)}
 	if a.invalid != nil {
 		return a
@@ -154,7 +154,7 @@ func (m *model) nearest(access assay.Access, q assay.Query, v index.Vector) answ
 	if access.IsZero() {
 		return answer{}
 	}
-	sight := m.see(access)
+	sight := m.visibleTo(access)
 	a := answer{chunks: sight.chunks, invalid: q.Filter.Check(sight.kinds)}
 	if a.invalid != nil {
 		return a
@@ -178,7 +178,7 @@ func (m *model) nearest(access assay.Access, q assay.Query, v index.Vector) answ
 	return a
 }
 
-func (m *model) eachChunk(s sight, f func(*assay.Document, assay.Chunk, counted)) {
+func (m *model) eachChunk(s visibility, f func(*assay.Document, assay.Chunk, counted)) {
 	for _, change := range s.documents {
 		for _, c := range change.Chunks {
 			if c.Kind != assay.ChunkSection {

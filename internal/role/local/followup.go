@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/ambiguity"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/sense"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 )
 
@@ -46,11 +46,11 @@ func resolve(question string, history []assay.Turn) followUp {
 		if f.person != "" && strings.Contains(t.Question, f.person) {
 			before.pronouns[f.person] = f.pronouns
 		}
-		if offered := sense.Offered(t.Answer); len(offered) > 0 {
+		if offered := ambiguity.Offered(t.Answer); len(offered) > 0 {
 			before.offered = offered
 		}
 		isQuestion := len(contentWords(t.Question)) > 0 && !smallTalk.MatchString(t.Question)
-		if len(t.Question) <= maxFollowed && (isQuestion || sense.AsksBack(t.Answer)) {
+		if len(t.Question) <= maxFollowed && (isQuestion || ambiguity.AsksBack(t.Answer)) {
 			before.last = t
 		}
 	}
@@ -79,8 +79,8 @@ func follow(question string, before thread) followUp {
 	if last.Question == "" || len(question) > maxFollowed || smallTalk.MatchString(question) {
 		return followUp{}
 	}
-	if sense.AsksBack(last.Answer) {
-		if meant := meantBy(question, sense.Offered(last.Answer)); meant != "" {
+	if ambiguity.AsksBack(last.Answer) {
+		if meant := meantBy(question, ambiguity.Offered(last.Answer)); meant != "" {
 			return followUp{question: withTopic(last.Question, meant)}
 		}
 		return followUp{}
@@ -175,11 +175,11 @@ func pronounIn(question string) []int {
 		return nil
 	}
 	for _, at := range pronoun.FindAllStringIndex(question, -1) {
-		word, next := strings.ToLower(question[at[0]:at[1]]), surface.Words(question[at[1]:])
-		if before := question[:at[0]]; aThing.MatchString(before) || len(surface.Names(before)) > 0 {
+		word, next := strings.ToLower(question[at[0]:at[1]]), lexical.Words(question[at[1]:])
+		if before := question[:at[0]]; aThing.MatchString(before) || len(lexical.Names(before)) > 0 {
 			return nil
 		}
-		beforeNoun := len(next) > 0 && !surface.Function(strings.ToLower(next[0]))
+		beforeNoun := len(next) > 0 && !lexical.Function(strings.ToLower(next[0]))
 		isConjunction := word == "that" && len(contentWords(question[:at[0]])) > 0
 		if demonstratives[word] && (beforeNoun || isConjunction) {
 			continue // "this year", "say that"
@@ -224,14 +224,14 @@ func withTopic(question, topic string) string {
 // inPlaceOfLike returns a question with words in place of the phrase after the same preposition,
 // of its only name, or of words with the same head. Otherwise they follow it in brackets.
 func inPlaceOfLike(question, words, preposition string) string {
-	names := surface.Names(question)
+	names := lexical.Names(question)
 	if preposition != "" {
 		if at := strings.LastIndex(question, " "+strings.ToLower(preposition)+" "); at >= 0 {
 			return question[:at+1] + words + "?"
 		}
 		return strings.TrimRight(question, "?!. ") + " " + words + "?"
 	}
-	if len(names) == 1 && slices.Equal(surface.Names("of "+words), []string{words}) {
+	if len(names) == 1 && slices.Equal(lexical.Names("of "+words), []string{words}) {
 		return strings.Replace(question, names[0], words, 1)
 	}
 	if instead := inPlaceOfHead(question, words); instead != "" {
@@ -271,7 +271,7 @@ func ofPerson(question string, at []int, before thread) followUp {
 	open := followUp{open: question[at[0]:at[1]]}
 	pronouns := personal[strings.ToLower(open.open)]
 	for _, text := range []string{before.last.Question, "of " + answer} {
-		people := slices.DeleteFunc(surface.Names(text), func(n string) bool {
+		people := slices.DeleteFunc(lexical.Names(text), func(n string) bool {
 			other := before.pronouns[n] != "" && before.pronouns[n] != pronouns
 			return other || !strings.Contains(n, " ") || strings.ContainsAny(n, "0123456789_/")
 		})

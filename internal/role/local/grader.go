@@ -27,9 +27,9 @@ type Grader struct {
 // readBest is the number of hits that are read for a grade.
 const readBest = 8
 
-// DefaultHeld is the least probability that passages answer a question for a grade of
+// DefaultMinAnswerability is the least probability that passages answer a question for a grade of
 // Sufficient. See docs/evaluation.md, Abstention.
-const DefaultHeld = 0.6
+const DefaultMinAnswerability = 0.6
 
 // usualFloor is the default relevance floor. Passages that answer by the reader's word need
 // not reach it, unless the caller sets a higher one.
@@ -68,15 +68,15 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 	return grade, nil
 }
 
-// byReading grades by the readings of the hits. If in.Held is 0, as for the steps of a plan,
-// the grade has no probability.
+// byReading grades by the readings of the hits. If in.MinAnswerability is 0, as for the steps of a
+// plan, the grade has no probability.
 func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.Hit, readings []llm.Reading) {
 	held := math.Round(learn.Sigmoid(answerability().Line.LogOdds(featuresOf(q, hits, readings)))*1000) / 1000
-	needed := in.Held
+	needed := in.MinAnswerability
 	if needed > 0 {
-		grade.Held = &held
+		grade.Answerability = &held
 	} else {
-		needed = DefaultHeld
+		needed = DefaultMinAnswerability
 	}
 	order := byAnswerable(readings)
 	named := -1 // index of the section whose heading the question names

@@ -18,7 +18,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // A question is a question with its weighted content words.
@@ -38,9 +38,9 @@ func read(text string, terms []assay.Term) question {
 			}
 		}
 	}
-	asking := surface.Asking(text)
+	asking := lexical.Asking(text)
 	for _, t := range terms {
-		if word := strings.ToLower(t.Text); !surface.Function(word) && !asking[word] {
+		if word := strings.ToLower(t.Text); !lexical.Function(word) && !asking[word] {
 			q.terms = append(q.terms, t)
 		}
 	}
@@ -101,10 +101,10 @@ func around(h assay.Hit) []string {
 // contentWords returns the words of a text without function words and the words after "how",
 // as in "how long".
 func contentWords(text string) []string {
-	asking := surface.Asking(text)
-	return slices.DeleteFunc(surface.Words(text), func(w string) bool {
+	asking := lexical.Asking(text)
+	return slices.DeleteFunc(lexical.Words(text), func(w string) bool {
 		w = strings.ToLower(w)
-		return surface.Function(w) || asking[w]
+		return lexical.Function(w) || asking[w]
 	})
 }
 

@@ -237,7 +237,7 @@ func TestSection(t *testing.T) {
 		"What is the vacation policy?": true, "vacation": true, "Which vacation is there?": true, "Which day of vacation is paid?": false, "Tell me about vacation.": true, "What is the handbook's policy on vacation?": true,
 		"What is the vacation bonus?": false, "How long is vacation?": false, "Who approves vacation?": false, "Is there vacation?": false, "What is work?": false,
 	} {
-		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Hits: []assay.Hit{other, vacation}, Terms: terms(strings.Fields(question)...), Floor: 0.5, Held: 0.5})
+		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Hits: []assay.Hit{other, vacation}, Terms: terms(strings.Fields(question)...), Floor: 0.5, MinAnswerability: 0.5})
 		if err != nil || (g.Verdict == assay.Sufficient) != want {
 			t.Errorf("%s: %s: %s, %v; want sufficient: %v", question, g.Verdict, g.Reason, err, want)
 		}
@@ -390,7 +390,7 @@ func TestGradeByReading(t *testing.T) {
 		{"over it", []assay.Hit{sure, near}, 0.6, assay.Sufficient, []string{"a"}, "probability 0."},
 		{"nothing found", nil, 0.5, assay.Insufficient, []string{}, "nothing was found"},
 	} {
-		in := role.GradeInput{Question: "Which port is it?", Hits: tt.hits, Terms: terms("port"), Floor: tt.floor, Held: 0.5}
+		in := role.GradeInput{Question: "Which port is it?", Hits: tt.hits, Terms: terms("port"), Floor: tt.floor, MinAnswerability: 0.5}
 		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, in)
 		if err != nil {
 			t.Fatal(err)
@@ -398,12 +398,12 @@ func TestGradeByReading(t *testing.T) {
 		if g.Verdict != tt.verdict || !slices.Equal(g.Relevant, tt.relevant) || !strings.Contains(g.Reason, tt.reason) {
 			t.Errorf("%s: %s, %q: %s; want %s, %q", tt.name, g.Verdict, g.Relevant, g.Reason, tt.verdict, tt.relevant)
 		}
-		if (g.Verdict == assay.Sufficient) != (len(g.Missing) == 0) || (g.Held == nil) != (len(tt.hits) == 0) || g.Verdict == assay.Sufficient && g.Query != "" {
+		if (g.Verdict == assay.Sufficient) != (len(g.Missing) == 0) || (g.Answerability == nil) != (len(tt.hits) == 0) || g.Verdict == assay.Sufficient && g.Query != "" {
 			t.Errorf("%s: %+v", tt.name, g)
 		}
 	}
 	g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: "Which port is it?", Hits: []assay.Hit{sure, near}, Terms: terms("port")})
-	if err != nil || g.Held != nil || g.Verdict != assay.Sufficient || len(g.Answers) != 2 || g.Answers[0].Text != "80" || g.Answers[0].Chunk != "a" {
+	if err != nil || g.Answerability != nil || g.Verdict != assay.Sufficient || len(g.Answers) != 2 || g.Answers[0].Text != "80" || g.Answers[0].Chunk != "a" {
 		t.Errorf("a step to another question: %+v, %v", g, err)
 	}
 }
@@ -414,7 +414,7 @@ func TestGradeFailsClosed(t *testing.T) {
 		r := &llmtest.Reader{OnRead: func(string, llm.Excerpt) (llm.Reading, error) {
 			return llm.Reading{Answerable: p, Relevance: p, Spans: []llm.Extract{{Start: 0, End: 1 << 20, Score: p}}}, nil
 		}}
-		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: "Which port?", Hits: []assay.Hit{hit("a", "Port 80.", 0.9)}, Terms: terms("port"), Held: 0.5})
+		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: "Which port?", Hits: []assay.Hit{hit("a", "Port 80.", 0.9)}, Terms: terms("port"), MinAnswerability: 0.5})
 		if err != nil || g.Verdict != assay.Insufficient {
 			t.Errorf("with %v: %s: %s, %v", p, g.Verdict, g.Reason, err)
 		}
@@ -438,7 +438,7 @@ func TestGradeByWords(t *testing.T) {
 		{"a third of it", []assay.Hit{hit("a", "It is by this port.", 0.9)}, assay.Partly, []string{"a"}, []string{"server", "open"}},
 	} {
 		for _, r := range []llm.Reader{nil, broken} {
-			g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Terms: terms("port", "server", "open"), Hits: tt.hits, Floor: 0.5, Held: 0.5})
+			g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Terms: terms("port", "server", "open"), Hits: tt.hits, Floor: 0.5, MinAnswerability: 0.5})
 			if err != nil || g.Verdict != tt.verdict || !slices.Equal(g.Relevant, tt.relevant) || !slices.Equal(g.Missing, tt.missing) || (len(g.Notes) > 0) != (r != nil) {
 				t.Errorf("%s: %+v, %v", tt.name, g, err)
 			}
@@ -489,11 +489,11 @@ func TestHeld(t *testing.T) {
 	held := func(first, second float64, hits ...assay.Hit) float64 {
 		t.Helper()
 		g := local.Grader{Reader: finds(map[string]float64{"80": first, "maybe": second})}
-		grade, err := g.Grade(t.Context(), nil, role.GradeInput{Question: "Which port?", Hits: hits, Held: 0.5})
-		if err != nil || grade.Held == nil || *grade.Held < 0 || *grade.Held > 1 {
+		grade, err := g.Grade(t.Context(), nil, role.GradeInput{Question: "Which port?", Hits: hits, MinAnswerability: 0.5})
+		if err != nil || grade.Answerability == nil || *grade.Answerability < 0 || *grade.Answerability > 1 {
 			t.Fatalf("%+v, %v", grade, err)
 		}
-		return *grade.Held
+		return *grade.Answerability
 	}
 	for _, tt := range []struct{ less, more [2]float64 }{
 		{[2]float64{0.1, 0.1}, [2]float64{0.9, 0.1}}, {[2]float64{0.2, 0.2}, [2]float64{0.2, 0.9}}, {[2]float64{0.01, 0}, [2]float64{0.1, 0}},

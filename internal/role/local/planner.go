@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -131,7 +131,7 @@ func nextAsked(s string) []int {
 
 // topicOf returns the topic of a question: its names, else its last content words.
 func topicOf(question string) string {
-	if names := surface.Names(surface.Quiet(question)); len(names) > 0 {
+	if names := lexical.Names(lexical.Quiet(question)); len(names) > 0 {
 		return strings.Join(names, " ")
 	}
 	words := contentWords(question)
@@ -153,7 +153,7 @@ var (
 
 // comparands returns a question for each of the two things that a question compares.
 func comparands(question string) []string {
-	short := func(s string) bool { return len(surface.Words(s)) <= 8 }
+	short := func(s string) bool { return len(lexical.Words(s)) <= 8 }
 	for _, re := range comparisons {
 		if m := re.FindStringSubmatch(question); m != nil && short(m[1]) && short(m[2]) {
 			return withHead(bare(m[1]), bare(m[2]))

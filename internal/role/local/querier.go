@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/internal/entity"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -23,7 +23,7 @@ func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (ro
 		return role.NextQuery{}, err
 	}
 	q := read(in.Question, nil)
-	names := strings.Join(surface.Names(surface.Quiet(in.Question)), " ")
+	names := strings.Join(lexical.Names(lexical.Quiet(in.Question)), " ")
 	queries := bridges(q, in.History)
 	for _, gap := range in.Gaps {
 		queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(gap), " ") + " " + names, Gap: gap, Reason: "the grader reports it missing"})
@@ -31,7 +31,7 @@ func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (ro
 	queries = append(queries, role.NextQuery{Query: strings.Join(contentWords(in.Question), " "), Gap: in.Question, Reason: "only the question's words"})
 	for _, next := range queries {
 		next.Query = strings.Join(distinct(strings.Fields(next.Query)), " ")
-		repeats := func(a role.Asked) bool { return surface.Rephrases(next.Query, a.Query, contentOf) }
+		repeats := func(a role.Asked) bool { return lexical.Rephrases(next.Query, a.Query, contentOf) }
 		if next.Query != "" && !slices.ContainsFunc(in.History, repeats) {
 			return next, nil
 		}
@@ -42,7 +42,7 @@ func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (ro
 // contentOf returns the stems of the content words of a text.
 func contentOf(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, stem := range surface.Content(text) {
+	for _, stem := range lexical.Content(text) {
 		set[stem] = true
 	}
 	return set

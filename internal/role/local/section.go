@@ -7,7 +7,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 )
 
 // openly matches questions about a topic as a whole, rather than for a number, a place or a
@@ -82,7 +82,7 @@ var verb = lazyregexp.New(`(?i)^(?:is|are|was|were|do|does|did|can|could|may|mig
 // or a choice.
 func asClaim(question string) string {
 	m := verb.FindStringSubmatch(question)
-	if m == nil || surface.Negations(question) > 0 || slices.Contains(strings.Fields(strings.ToLower(question)), "or") {
+	if m == nil || lexical.Negations(question) > 0 || slices.Contains(strings.Fields(strings.ToLower(question)), "or") {
 		return ""
 	}
 	return m[1] + "."

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -252,7 +252,7 @@ func (e Actor) Extract(ctx context.Context, _ role.Caller, in role.ExtractInput)
 	}
 	names, identifiers, numbers := formsOf(in.EntityType)
 	for _, ev := range in.Evidence {
-		for _, name := range surface.Names(ev.Hit.Text) {
+		for _, name := range lexical.Names(ev.Hit.Text) {
 			kind := kindOfName(name)
 			if kind == role.Identifier && identifiers || kind != role.Identifier && names {
 				add(name, kind, ev.Number)

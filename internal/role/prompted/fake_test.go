@@ -9,8 +9,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/ambiguity"
 	"github.com/assay-rag/assay/internal/role/prompted"
-	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -209,7 +209,7 @@ var everyRole = map[string]struct {
 	role.ClarifierTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Rewriter{Config: cfg}.Clarify(ctx, c, role.ClarifyInput{
 			Question: "How long is it?", Open: "it", Hits: hits(sources...), History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}},
-			Means: []sense.Sense{{Name: "Tenants", Hits: []int{0}}, {Name: "Landlords", Hits: []int{1}}},
+			Means: []ambiguity.Meaning{{Name: "Tenants", Hits: []int{0}}, {Name: "Landlords", Hits: []int{1}}},
 		})
 	}, `{"reason":"both have one","ambiguous":true,"meanings":[1,2]}`},
 	role.ComparerTask: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {

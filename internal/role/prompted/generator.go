@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
@@ -339,7 +339,7 @@ func ascending(numbers []int) []int { return slices.Compact(slices.Sorted(slices
 // statementText returns a statement's text without citation marks, on one line unless it is code.
 func statementText(text string) string {
 	text = citationMarks.ReplaceAllString(text, "")
-	if surface.Code(text) {
+	if lexical.Code(text) {
 		return strings.TrimSpace(visible.Text(text))
 	}
 	return visible.Line(text)

@@ -81,7 +81,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			return role.Grade{}, err
 		}
 		if err == nil {
-			if grade.Held = held.Held; len(grade.Answers) == 0 {
+			if grade.Answerability = held.Answerability; len(grade.Answers) == 0 {
 				grade.Answers = held.Answers
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
@@ -49,10 +49,10 @@ func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
 		everything = append(everything, parts...)
 	}
 	for _, text := range everything {
-		for _, w := range surface.Words(text) {
+		for _, w := range lexical.Words(text) {
 			h.words[w] = true
 		}
-		for _, n := range surface.Names(text) {
+		for _, n := range lexical.Names(text) {
 			h.names[n] = true
 		}
 		for _, t := range analysis.Tokens(text, "") {
@@ -85,7 +85,7 @@ func nounsCapitalised(text, about string) bool {
 	}
 	words, capitals := 0, 0
 	for _, sp := range sentence.Spans(text) {
-		for i, w := range surface.Words(text[sp.Start:sp.End]) {
+		for i, w := range lexical.Words(text[sp.Start:sp.End]) {
 			if i == 0 {
 				continue
 			}
@@ -135,11 +135,11 @@ func (h holdings) objection(text string, sources []int) string {
 	}
 	numbers := map[string]bool{}
 	for _, n := range sources {
-		for _, x := range surface.Numbers(h.texts[n]) {
+		for _, x := range lexical.Numbers(h.texts[n]) {
 			numbers[x] = true
 		}
 	}
-	for _, x := range surface.Numbers(strings.Join(digits(text), " ; ")) {
+	for _, x := range lexical.Numbers(strings.Join(digits(text), " ; ")) {
 		if !numbers[x] {
 			return fmt.Sprintf("none of its sources contains the number %s", x)
 		}
@@ -213,7 +213,7 @@ func (h holdings) named(text string) []string {
 			out = append(out, name)
 		}
 	}
-	for _, n := range surface.Names(text) {
+	for _, n := range lexical.Names(text) {
 		if !h.nouned || !plainWord(n) {
 			add(n)
 		}
@@ -259,8 +259,8 @@ func (h holdings) opening(s string) string {
 	}
 	run, next := possessive.ReplaceAllString(strings.TrimRight(m[1], "."), ""), strings.TrimSpace(m[2])
 	first, rest, several := strings.Cut(run, " ")
-	if surface.Function(strings.ToLower(first)) || several && strings.HasSuffix(first, "ly") {
-		return rest // which surface.Names has found by itself
+	if lexical.Function(strings.ToLower(first)) || several && strings.HasSuffix(first, "ly") {
+		return rest // which lexical.Names has found by itself
 	}
 	switch {
 	case several, h.names[first], h.words[first] && !h.words[strings.ToLower(first)]:
@@ -283,7 +283,7 @@ func (h holdings) knows(word string) bool {
 			return true
 		}
 	}
-	return surface.Function(strings.ToLower(word))
+	return lexical.Function(strings.ToLower(word))
 }
 
 // wordAt finds a word or phrase in a text, ignoring case. It matches whole words only.

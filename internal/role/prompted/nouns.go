@@ -8,8 +8,8 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/lazyregexp"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 )
 
 // nouns is the vocabulary of a text, used to recognise names in a language that capitalises all
@@ -34,7 +34,7 @@ func newNouns(texts ...string) nouns {
 		for _, t := range analysis.Tokens(text, "de") {
 			n.stems[t.Term] = true
 		}
-		for _, w := range surface.Words(text) {
+		for _, w := range lexical.Words(text) {
 			for part := range strings.SplitSeq(w, "-") {
 				if f := folded(part); utf8.RuneCountInString(f) >= 4 && !seen[f] {
 					seen[f] = true
@@ -51,7 +51,7 @@ func strangers(text string, read ...nouns) []string {
 	var out []string
 	for _, sp := range sentence.Spans(text) {
 		for piece := range strings.SplitSeq(text[sp.Start:sp.End], ": ") {
-			words := surface.Words(piece)
+			words := lexical.Words(piece)
 			for i, w := range words {
 				if i == 0 && !named(words) {
 					continue

@@ -11,7 +11,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -311,8 +311,8 @@ func (p Planner) named(question string, key Key, value string) bool {
 // names reports whether a question names a value: it contains the words of the value or, for a
 // number or a date, the first of its numbers.
 func names(question, value string) bool {
-	if numbers := surface.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, unicode.IsLetter) {
-		return slices.Contains(surface.Numbers(strings.ReplaceAll(question, "-", " ")), numbers[0])
+	if numbers := lexical.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, unicode.IsLetter) {
+		return slices.Contains(lexical.Numbers(strings.ReplaceAll(question, "-", " ")), numbers[0])
 	}
 	return strings.TrimSpace(value) != "" && strings.Contains(strings.ToLower(question), strings.ToLower(value))
 }

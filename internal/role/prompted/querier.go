@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
@@ -81,7 +81,7 @@ func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
 // rephrases reports whether a query asks the same as an earlier one, by their content words and the
 // domain's synonyms.
 func (d *Domain) rephrases(query, earlier string) bool {
-	return surface.Rephrases(query, earlier, d.content)
+	return lexical.Rephrases(query, earlier, d.content)
 }
 
 // content returns the stems of a text's content words. It replaces the domain's synonyms by their
@@ -103,7 +103,7 @@ func (d *Domain) content(text string) map[string]bool {
 }
 
 // contentStems returns the stems of a text's content words, in order.
-func contentStems(text string) []string { return surface.Content(line(text)) }
+func contentStems(text string) []string { return lexical.Content(line(text)) }
 
 // replaced returns list with each occurrence of old replaced by with.
 func replaced(list, old, with []string) []string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
@@ -133,7 +133,7 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	held := strings.ToLower(visible.Line(said.String()))
 	for _, q := range r.Queries {
 		nouned := nounsCapitalised(q, held) || nounsCapitalised(in.Question, held)
-		for _, name := range append(surface.Names(q), digits(q)...) {
+		for _, name := range append(lexical.Names(q), digits(q)...) {
 			name = possessive.ReplaceAllString(visible.Line(name), "")
 			if !(nouned && plainWord(name)) && !strings.Contains(held, strings.ToLower(name)) {
 				problems = append(problems, fmt.Sprintf("%q is not in the conversation", shorten(name, 60)))
@@ -146,7 +146,7 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 // digits returns the numbers in a text that are written in digits, verbatim.
 func digits(text string) []string {
 	var out []string
-	for _, w := range surface.Words(text) {
+	for _, w := range lexical.Words(text) {
 		if w[0] >= '0' && w[0] <= '9' {
 			out = append(out, w)
 		}
