@@ -63,7 +63,7 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return answer, err
 }
 
-// lookReworded searches for the finding's question together with other wordings of it, and with a
+// searchWithRewordings searches for the sub-question's question together with other wordings of it, and with a
 // more general question if the hits are insufficient. It returns an error only if the run cannot go
 // on.
 func (sq *subQuestion) searchWithRewordings(ctx context.Context, s run.Scope, env Env) error {

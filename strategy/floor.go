@@ -39,7 +39,7 @@ func (sq *subQuestion) skipGrade(e Env) {
 	sq.below, sq.gradeSkipped, sq.graded = true, true, len(sq.searched)
 }
 
-// gradePassed grades the hits of a finding whose last search was passed, once no other search
+// gradeAfterSkip grades the hits of a sub-question whose last search was not graded, once no other search
 // follows: text that answers a question in other words than the question's can be below the
 // relevance floor. A run that has no budget for it goes on with the grade before. If the time of the
 // sub-question is over, no model grades them.

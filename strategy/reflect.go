@@ -195,8 +195,8 @@ func (r *reflectLoop) route(ctx context.Context, s run.Scope, env Env, looked []
 	})
 }
 
-// nearest returns the index of the finding whose question shares the most words with the query. It
-// prefers findings that are not graded sufficient, and takes none whose time is over. Of equals it
+// nearest returns the index of the sub-question whose question shares the most words with the query. It
+// prefers sub-questions that are not graded sufficient, and takes none whose time is over. Of equals it
 // takes the last, to which the others lead. It returns -1 if the time of all is over.
 func nearest(found []subQuestion, query string) int {
 	words := lexical.Content(query)

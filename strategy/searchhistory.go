@@ -53,7 +53,7 @@ func (sq *subQuestion) searchNext(ctx context.Context, s run.Scope, env Env, que
 	return fresh, nil
 }
 
-// lookOn makes one search for f, as findOn does, and grades all hits found so far.
+// lookOn makes one search, as searchNext does, and grades all hits found so far.
 func (sq *subQuestion) lookOn(ctx context.Context, s run.Scope, env Env, query string, t *searchHistory) error {
 	if _, err := sq.searchNext(ctx, s, env, query, t); err != nil {
 		return err
