@@ -203,7 +203,7 @@ func TestLocalRelevance(t *testing.T) {
 		{asked, "The Sydney Harbour Bridge opened in March 1932.", "", 0.9, 1},
 		{asked, "It opened in March 1932.", "Sydney Harbour Bridge", 0.9, 1}, // the passage's heading
 		{asked, "The Sydney Harbour Bridge was painted.", "", 0.2, 0.9},      // half of the question
-		{asked, "Bread is made of flour.", "", -1, -1}, // other words than the question's may answer it
+		{asked, "Bread is made of flour.", "", -1, -1},                       // other words than the question's may answer it
 		{asked, "", "", 0, 0},
 		{asked, "パンは小麦粉で作られる。", "", -1, -1}, // another language: the words are not comparable
 	}
