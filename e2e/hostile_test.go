@@ -107,8 +107,11 @@ func (c cast) askHostile(t *testing.T, e *engine.Engine) assay.Answer {
 	return got
 }
 
+// mostAttempts is the largest number of requests that a run makes for one call.
+const mostAttempts = 4
+
 // checkBudget checks that a run kept to its budget, both by the servers' counts and by its own
-// report.
+// report. All attempts of a call count as one.
 func checkBudget(t *testing.T, c cast, got assay.Answer) {
 	t.Helper()
 	requests := 0
@@ -116,9 +119,8 @@ func checkBudget(t *testing.T, c cast, got assay.Answer) {
 		requests += int(h.requests.Load())
 	}
 	u := got.Usage
-	const attempts = 4 // a call that is retried counts once
-	if u.Calls > budget.Calls || requests > attempts*u.Calls {
-		t.Errorf("the servers got %d requests and the run says %d calls, of %d", requests, u.Calls, budget.Calls)
+	if u.Calls > budget.Calls || requests > mostAttempts*u.Calls {
+		t.Errorf("the servers got %d requests and the run says %d calls, of %d, with at most %d attempts each", requests, u.Calls, budget.Calls, mostAttempts)
 	}
 	if tokens := u.InputTokens + u.OutputTokens; tokens > budget.Tokens {
 		t.Errorf("%d tokens were spent, of %d", tokens, budget.Tokens)

@@ -17,6 +17,7 @@ import (
 // TestModelChangesWhileAPassWaits checks that the progress of the previous model is not
 // attributed to a new model that is chosen while a pass waits for the embedding lock.
 func TestModelChangesWhileAPassWaits(t *testing.T) {
+	t.Parallel()
 	e := openWith(t, t.TempDir(), someEncoders("old/64", "new/64"))
 	ingestPaths(t, e, writeNotes(t, 0, 10))
 	last, err := e.embedder.followOnce(t.Context(), passState{sequence: -1})
@@ -51,6 +52,7 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 
 // TestFillAfterASlowBatch checks that a vectorFiller makes vectors again after a slow batch.
 func TestFillAfterASlowBatch(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
 	f := newVectorFiller(e)
@@ -71,6 +73,7 @@ func TestFillAfterASlowBatch(t *testing.T) {
 
 // TestNewModelThatCannotBeOpened checks that results do not announce vectors that cannot be made.
 func TestNewModelThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("old/64", "new/64")
 	now := time.Now()
 	e := openConfig(t, Config{Dir: t.TempDir(), Encoders: encoders, NoBackground: true, Now: func() time.Time { return now }})
@@ -95,6 +98,7 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 // TestFillOfACrowdedSearch checks that a search that must go deeper, because duplicates crowd out
 // its hits, waits no longer for vectors than any other.
 func TestFillOfACrowdedSearch(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	waits := &waitsOnPassages{Embedder: encoders.byName["first/64"]}
 	encoders.byName["first/64"] = waits

@@ -38,6 +38,7 @@ func kinds(t *testing.T, e *Engine, id string) []assay.StepKind {
 // TestAnswerIsGivenAgain checks that a cached answer is reused and marked as such, and that a run
 // that reuses it can be shown, replayed and resumed.
 func TestAnswerIsGivenAgain(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	first := ask(t, e, someQuestion)
 	if first.Cached != nil || slices.Contains(kinds(t, e, first.Run), assay.StepCache) {
@@ -77,6 +78,7 @@ func TestAnswerIsGivenAgain(t *testing.T) {
 
 // TestOtherQuestion checks that a differently worded question does not get a cached answer.
 func TestOtherQuestion(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	ask(t, e, someQuestion)
 	for _, question := range []string{
@@ -90,6 +92,7 @@ func TestOtherQuestion(t *testing.T) {
 
 // TestNothingLeaks checks that a cached answer is not reused if anything it depends on differs.
 func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
 	asker := assay.Principal{User: "ann", Groups: []string{"legal"}}
 	base := Request{Question: someQuestion}
 	with := func(change func(*Request)) Request {
@@ -154,6 +157,7 @@ func TestNothingLeaks(t *testing.T) {
 // TestNothingStale checks that a cached answer is not reused after a document or its ACL has
 // changed or the run was deleted.
 func TestNothingStale(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(t *testing.T, e *Engine, docs string, a assay.Answer)
@@ -209,6 +213,7 @@ func appendTo(t *testing.T, file, text string) {
 // TestStaleWhenResumed checks that documents that change between the start of a run and its cache
 // lookup prevent reuse. The run is interrupted and the documents change before it is resumed.
 func TestStaleWhenResumed(t *testing.T) {
+	t.Parallel()
 	for _, after := range []EventKind{RunStarted, StepEnded} {
 		docs := copyHandbook(t)
 		e := openDir(t, t.TempDir())
@@ -240,6 +245,7 @@ func TestStaleWhenResumed(t *testing.T) {
 // TestGivenAnswerIsRefusedLater checks that a run that reused an answer is hidden once the
 // principal may no longer see the documents of that answer.
 func TestGivenAnswerIsRefusedLater(t *testing.T) {
+	t.Parallel()
 	docs := copyHandbook(t)
 	e := openDir(t, t.TempDir())
 	ingestPaths(t, e, docs)
@@ -255,6 +261,7 @@ func TestGivenAnswerIsRefusedLater(t *testing.T) {
 // TestWhatIsNotKept checks that answers that could improve later, or that are incomplete, are not
 // cached.
 func TestWhatIsNotKept(t *testing.T) {
+	t.Parallel()
 	good := assay.Answer{
 		Status: assay.Answered, Stop: assay.StopSufficient, Claims: []assay.Claim{{Verdict: assay.Supported}},
 		Citations: []assay.Citation{{Document: "d"}}, Searched: []assay.Searched{{}}, Index: assay.IndexVersion{Model: "m", Coverage: 1},
@@ -294,6 +301,7 @@ func TestWhatIsNotKept(t *testing.T) {
 
 // TestManyAskTheSame checks concurrent identical questions to two engines on one directory.
 func TestManyAskTheSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	engines := []*Engine{openDir(t, dir), openDir(t, dir)}
 	ingestPaths(t, engines[0], "testdata/handbook")
@@ -313,6 +321,7 @@ func TestManyAskTheSame(t *testing.T) {
 // TestKeyHasEverything checks that the cache key depends on every field of a stored request
 // except the question and the other exempt fields.
 func TestKeyHasEverything(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	key := func(req storedRequest) string { return e.cacheKey(t.Context(), assay.Local(), req) }
 	base := storedRequest{Request: Request{Question: "a", Strategy: "auto"}}

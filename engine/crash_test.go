@@ -227,6 +227,7 @@ func crashes(t *testing.T) (e *Engine, dir string, want assay.Answer) {
 // TestKillAtEveryJournalWrite checks that a run killed before, during or after any write of its
 // journal reaches the same answer when resumed, and repeats no finished step.
 func TestKillAtEveryJournalWrite(t *testing.T) {
+	t.Parallel()
 	e, dir, want := crashes(t)
 	if want.Usage.Searches < 3 {
 		t.Fatalf("the run has %d searches, too few to tell", want.Usage.Searches)
@@ -261,6 +262,7 @@ func TestKillAtEveryJournalWrite(t *testing.T) {
 // TestKillWithModels checks that a run killed at any journal write does not pay again for model
 // replies that it has stored.
 func TestKillWithModels(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	e, err := Open(t.Context(), Config{Dir: dir, Models: served(handbook.models())})
 	if err != nil {
@@ -316,6 +318,7 @@ func TestKillWithModels(t *testing.T) {
 // TestKillFork checks that a fork killed at any journal write, or at a random moment, reaches the
 // same answer when resumed, and that its journal is whole from the first moment on.
 func TestKillFork(t *testing.T) {
+	t.Parallel()
 	e, dir, parent := crashes(t)
 	records, err := e.runs.Records(t.Context(), parent.Run)
 	if err != nil {
@@ -372,6 +375,7 @@ func TestKillFork(t *testing.T) {
 // TestKillAtRandomMoments is like TestKillAtEveryJournalWrite, but kills a longer run at random
 // moments.
 func TestKillAtRandomMoments(t *testing.T) {
+	t.Parallel()
 	e, dir, want := crashes(t)
 	rounds := 25
 	switch {
@@ -417,6 +421,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 // by another process, reaches the answer of an uninterrupted run, and that a replay reaches the
 // same one.
 func TestKillEveryStrategy(t *testing.T) {
+	t.Parallel()
 	e, dir, at := openEvery(t)
 	rounds := 1
 	switch {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{"testdata/handbook"}}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	damage := func(change func(dir string) error) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			e := openDir(t, dir)
@@ -93,6 +94,7 @@ func checkNamed(t *testing.T, checks []Check, name string) Check {
 
 // TestDoctorAtWork checks that Doctor reports resumable runs and the active writer.
 func TestDoctorAtWork(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openDir(t, dir)
 	ingestPaths(t, e, "testdata/handbook")

@@ -105,6 +105,7 @@ func watch(t *testing.T, e *Engine, before func(context.Context, assay.Query) er
 }
 
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	a := ask(t, e, someQuestion)
 	if len(a.Citations) == 0 || !strings.Contains(a.Text, "approved by the head of the department") {
@@ -135,6 +136,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	a := ask(t, open(t), "What is the boiling point of tungsten?")
 	if a.Status != assay.NotFound || len(a.Claims)+len(a.Citations) > 0 || len(a.Searched) == 0 {
 		t.Errorf("answer = %+v, want not_found, no claims, and what was searched", a)
@@ -143,6 +145,7 @@ func TestAnswerNotFound(t *testing.T) {
 
 // TestAnswerListsAreNeverNull checks that no list in the JSON of an answer is null.
 func TestAnswerListsAreNeverNull(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	for _, a := range []assay.Answer{withLists(assay.Answer{}), ask(t, e, someQuestion), ask(t, e, "What is the boiling point of tungsten?")} {
 		data, err := json.Marshal(a)
@@ -156,6 +159,7 @@ func TestAnswerListsAreNeverNull(t *testing.T) {
 }
 
 func TestAskRefusesBadRequests(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	filter, err := assay.ParseFilter(`nosuchkey = "x"`)
 	if err != nil {
@@ -190,6 +194,7 @@ func TestAskRefusesBadRequests(t *testing.T) {
 }
 
 func TestNobodySeesNothing(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	a, err := e.Answer(t.Context(), assay.Principal{}, Request{Question: someQuestion})
 	if err != nil {
@@ -204,6 +209,7 @@ func TestNobodySeesNothing(t *testing.T) {
 }
 
 func TestAskEvents(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	var kinds []EventKind
 	open := map[string]bool{}
@@ -254,6 +260,7 @@ func checkDetails(t *testing.T, ev Event) {
 // TestAskBreakAndResume checks that breaking out of the loop cancels a run, and that Resume
 // continues it.
 func TestAskBreakAndResume(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	want := ask(t, e, someQuestion)
 	for n := 1; ; n++ {
@@ -315,6 +322,7 @@ func resumed(t *testing.T, e *Engine, id string) assay.Answer {
 }
 
 func TestAskCancelled(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	spy := watch(t, e, func(context.Context, assay.Query) error { cancel(); return nil })
@@ -337,6 +345,7 @@ func TestAskCancelled(t *testing.T) {
 }
 
 func TestRunFails(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	watch(t, e, func(context.Context, assay.Query) error { return errors.New("the index is on fire") })
 	_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
@@ -358,6 +367,7 @@ func TestRunFails(t *testing.T) {
 
 // TestResumeLiveRun checks that no other process can drive a live run.
 func TestResumeLiveRun(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e, other := openDir(t, dir), openDir(t, dir)
 	ingestPaths(t, e, "testdata/handbook")
@@ -391,6 +401,7 @@ func TestResumeLiveRun(t *testing.T) {
 }
 
 func TestRunsBelongToTheirPrincipal(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	id := ask(t, e, someQuestion).Run
 	for _, stranger := range []assay.Principal{{}, {User: "eve"}, {User: "eve", Groups: []string{"local"}}} {
@@ -430,6 +441,7 @@ func copyHandbook(t *testing.T) string {
 }
 
 func TestAccessIsCheckedAgain(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		change func(docs string) error
@@ -482,6 +494,7 @@ func TestAccessIsCheckedAgain(t *testing.T) {
 
 // TestHiddenCollection checks that a collection without visible documents is not revealed.
 func TestHiddenCollection(t *testing.T) {
+	t.Parallel()
 	docs := copyHandbook(t)
 	if err := os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["group:board"]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -506,6 +519,7 @@ func TestHiddenCollection(t *testing.T) {
 // TestAccessFailsClosed checks that a run is hidden if the results of one of its searches cannot
 // be decoded.
 func TestAccessFailsClosed(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	records := []assay.Record{{Kind: assay.StepSearch, Path: "search", Output: []byte(`{"hits": 3}`)}}
 	err := e.checkAccess(t.Context(), assay.Local().Access(), assay.Run{}, records)
@@ -516,6 +530,7 @@ func TestAccessFailsClosed(t *testing.T) {
 
 // TestAskConsumerPanics checks that a panicking consumer leaves no goroutine running.
 func TestAskConsumerPanics(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	id := ""
 	func() {
@@ -537,6 +552,7 @@ func TestAskConsumerPanics(t *testing.T) {
 // TestResumeWithOtherGroups checks that Resume fails if the principal's groups have changed,
 // because the principal may no longer see what the run read.
 func TestResumeWithOtherGroups(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	watch(t, e, func(context.Context, assay.Query) error { cancel(); return nil })
@@ -554,6 +570,7 @@ func TestResumeWithOtherGroups(t *testing.T) {
 
 // TestAskWhileIngesting checks that concurrent questions are answered during an ingest.
 func TestAskWhileIngesting(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e, writer := openDir(t, dir), openDir(t, dir)
 	docs := copyHandbook(t)
@@ -581,6 +598,7 @@ func TestAskWhileIngesting(t *testing.T) {
 }
 
 func TestIngestLocked(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e, other := openDir(t, dir), openDir(t, dir)
 	w, err := e.tenant.Writer(t.Context())
@@ -597,6 +615,7 @@ func TestIngestLocked(t *testing.T) {
 }
 
 func TestIngestRequiresACL(t *testing.T) {
+	t.Parallel()
 	e := openDir(t, t.TempDir())
 	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{"testdata/handbook"}, Collection: "secret", RequireACL: true})
 	if err != nil {
@@ -623,6 +642,7 @@ func TestIngestRequiresACL(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "What is the boiling point of tungsten?", Budget: assay.Budget{Iterations: 1}})
 	if err != nil || a.Iterations != 1 || len(a.Searched) != 1 {
@@ -640,6 +660,7 @@ func TestBudget(t *testing.T) {
 // TestAskCatchesUpFirst checks that a lost index is rebuilt before the run's first step and that
 // this does not count against the run's wall time.
 func TestAskCatchesUpFirst(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ingestPaths(t, openDir(t, dir), "testdata/handbook")
 	e := openDir(t, dir)
@@ -671,6 +692,7 @@ func TestAskCatchesUpFirst(t *testing.T) {
 // TestAskCancelledBeforeTheFirstStep checks that a run cancelled before its first step can be
 // resumed.
 func TestAskCancelledBeforeTheFirstStep(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 // TestSearchSummaryTotal checks that a total at the counting limit is not shown as exact.
 // Journals from before this limit may hold larger totals, which are exact.
 func TestSearchSummaryTotal(t *testing.T) {
+	t.Parallel()
 	for total, want := range map[int]string{
 		999:                "1 hit, best relevance 0.00; 999 with a word of it",
 		assay.MaxTotal:     "; 1000 or more with a word of it",
@@ -27,6 +28,7 @@ func TestSearchSummaryTotal(t *testing.T) {
 
 // TestCheckSummary checks that the trace has both scores of a verifier that is a service.
 func TestCheckSummary(t *testing.T) {
+	t.Parallel()
 	score := 0.3
 	rec := assay.Record{Path: "verify/call[0]/check", Kind: assay.StepModel, Model: "guard/1"}
 	rec.Output, _ = json.Marshal(ground.Judgement{Verdict: assay.Supported, Score: 0.93, Relevance: &score, Reason: "grounding 0.93, threshold 0.70"})
@@ -38,6 +40,7 @@ func TestCheckSummary(t *testing.T) {
 // TestRungSummary checks that the trace names each rung of the ladder with its search, what it
 // brought and why it was taken.
 func TestRungSummary(t *testing.T) {
+	t.Parallel()
 	filter := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.StringValue("2024")}
 	few := strategy.RungOutput{Hits: 3, AboveFloor: 1, Grade: assay.Partly}
 	for _, tt := range []struct {

@@ -173,6 +173,7 @@ func (l *cutLease) Append(ctx context.Context, rec assay.Record) (assay.Record, 
 // stored reply is paid for twice, and a replay, which makes no calls, reaches the same answer
 // byte for byte.
 func TestEveryStrategyCut(t *testing.T) {
+	t.Parallel()
 	e, _, _ := openEvery(t)
 	runs := e.runs
 	cuts, records := 0, 0
@@ -189,7 +190,11 @@ func TestEveryStrategyCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			records += r.Steps
-			for _, at := range someOf(r.Steps, 3, s) {
+			places := 3
+			if testing.Short() {
+				places = 1
+			}
+			for _, at := range someOf(r.Steps, places, s) {
 				how := []cut{refused, forgotten, cancelled}
 				if os.Getenv("ASSAY_LONG") == "" {
 					how = how[(at+s)%3:][:1]
@@ -353,6 +358,7 @@ func stepsByPath(t *testing.T, e *Engine, id string) []string {
 // TestEveryStrategySpent checks that a run that used up its calls or tokens, with any of the
 // roles done by models, is replayed to the same answer without models.
 func TestEveryStrategySpent(t *testing.T) {
+	t.Parallel()
 	e, _, _ := openEvery(t)
 	some := [][]string{nil, {role.GraderRole}, {role.ActorRole, role.PlannerRole}, {role.GeneratorRole}, {role.VerifierRole}, {role.RewriterRole, role.JudgeRole}}
 	for s, name := range strategy.Names() {

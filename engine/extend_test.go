@@ -36,6 +36,7 @@ func openConfigured(t *testing.T, c Config) *Engine {
 }
 
 func TestConfigRefuses(t *testing.T) {
+	t.Parallel()
 	s, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +66,7 @@ func TestConfigRefuses(t *testing.T) {
 // TestOwnStrategyIsResumed checks that a run of a caller's strategy is neither resumed nor failed by
 // an engine without it.
 func TestOwnStrategyIsResumed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	own := []strategy.Spec{{Name: "own", Func: func(c context.Context, s run.Scope, env strategy.Env) (strategy.Result, error) {
@@ -103,6 +105,7 @@ type laxVerifier struct {
 
 // TestExtendedIsNotCached checks that answers that depend on the caller's code are not given again.
 func TestExtendedIsNotCached(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]Config{
 		"roles":     {Roles: func(r strategy.Roles) strategy.Roles { return r }},
 		"retriever": {Retriever: func(r assay.Retriever) assay.Retriever { return r }},
@@ -120,6 +123,7 @@ func TestExtendedIsNotCached(t *testing.T) {
 }
 
 func TestRemovedRole(t *testing.T) {
+	t.Parallel()
 	e := openConfigured(t, Config{Dir: t.TempDir(), Roles: func(r strategy.Roles) strategy.Roles {
 		r.Grader = nil
 		return r
@@ -247,6 +251,7 @@ func (refusing) Grade(_ context.Context, _ role.Caller, in role.GradeInput) (rol
 
 // TestOwnRole checks that a caller's role decides, is replayed, and is left out of a local question.
 func TestOwnRole(t *testing.T) {
+	t.Parallel()
 	e := openConfigured(t, Config{Dir: t.TempDir(), Roles: func(r strategy.Roles) strategy.Roles {
 		r.Grader = refusing{}
 		return r
@@ -277,6 +282,7 @@ func (d disclosing) Retrieve(context.Context, assay.Access, assay.Query) (assay.
 // TestOwnRetrieverIsGuarded checks that hits of a caller's retriever are dropped if the access does
 // not allow their documents or the store does not hold them.
 func TestOwnRetrieverIsGuarded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var hits []assay.Hit
 	e := openConfigured(t, Config{Dir: dir, Retriever: func(assay.Retriever) assay.Retriever {

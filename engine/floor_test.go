@@ -63,6 +63,7 @@ func lenient(sentence string) map[string]*scripted {
 // TestFloorHoldsWhoeverGrades checks that a question that no document answers is not answered
 // with something else, whichever grader is used.
 func TestFloorHoldsWhoeverGrades(t *testing.T) {
+	t.Parallel()
 	const crane = "The crane in Porto was installed in 1987."
 	for name, with := range map[string]struct {
 		encoders Encoders
@@ -115,6 +116,7 @@ func TestFloorHoldsWhoeverGrades(t *testing.T) {
 // TestAnswerRelevanceFloor checks that a true statement that does not answer the question is not
 // shown. The lower of the scores of the reader and the answer grader decides.
 func TestAnswerRelevanceFloor(t *testing.T) {
+	t.Parallel()
 	const lifts = "The crane lifts 40 tonnes."
 	dir := t.TempDir()
 	text := "# Crane\n\nThe crane in Porto was installed in 1987. " + lifts + "\n"
@@ -164,6 +166,7 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 // TestHostileModelVerifier checks that no part of a draft is shown if the verifier model's reply
 // is wrong in any way.
 func TestHostileModelVerifier(t *testing.T) {
+	t.Parallel()
 	const truth = "Travel to a customer is approved by the head of the department."
 	verdict := func(quotes ...string) func(llm.Request) string {
 		return func(req llm.Request) string {

@@ -34,6 +34,7 @@ func forked(t *testing.T, e *Engine, id, step string, change func(*Request)) ass
 // TestForkWithoutChange checks that a fork of any strategy at any step reaches the answer of its
 // parent, and pays only for the steps from there on.
 func TestForkWithoutChange(t *testing.T) {
+	t.Parallel()
 	e, _, _ := openEvery(t)
 	names := strategy.Names()
 	if testing.Short() {
@@ -74,6 +75,7 @@ func TestForkWithoutChange(t *testing.T) {
 // TestForkWithAnotherModel checks that the steps from the fork on are done by the new model, and that
 // the fork needs its parent no more.
 func TestForkWithAnotherModel(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	parent := asked(t, e, Request{Question: someQuestion, Strategy: "corrective"})
 	_, steps, err := e.Run(t.Context(), assay.Local(), parent.Run)
@@ -126,6 +128,7 @@ func TestForkWithAnotherModel(t *testing.T) {
 
 // TestForkFromLocal checks that a model can take over a run that had none, at any step.
 func TestForkFromLocal(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	ingestPaths(t, e, "testdata/handbook")
 	for _, name := range []string{"auto", "static", "corrective"} {
@@ -157,6 +160,7 @@ func TestFindStepOfNone(t *testing.T) {
 }
 
 func TestForkRefused(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	parent := asked(t, e, Request{Question: someQuestion, Strategy: "corrective"})
 	fork := func(principal assay.Principal, id, step string, change func(*Request)) error {
@@ -218,6 +222,7 @@ func TestForkRefused(t *testing.T) {
 // TestForkChangesEarlierStep checks that a setting that affects a step before the fork is an error
 // that names it, and that nothing is paid.
 func TestForkChangesEarlierStep(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	parent := asked(t, e, Request{Question: someQuestion, Strategy: "corrective"})
 	_, steps, err := e.Run(t.Context(), assay.Local(), parent.Run)
@@ -253,6 +258,7 @@ func TestForkChangesEarlierStep(t *testing.T) {
 
 // TestForkKeepsBudget checks which parts of the budget a fork inherits.
 func TestForkKeepsBudget(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	for _, tt := range []struct {
 		given, want time.Duration

@@ -10,6 +10,7 @@ import (
 // TestIngestTellsOfTheIndex checks that writing the index, which can take as long as reading the
 // documents, is reported as progress and included in the elapsed time.
 func TestIngestTellsOfTheIndex(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e, err := Open(t.Context(), Config{Dir: t.TempDir(), Now: func() time.Time { return now }})
 	if err != nil {

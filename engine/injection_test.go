@@ -523,6 +523,7 @@ func (o *obedient) fill(form string, p seen, reply map[string]any, text string, 
 // search leaves the caller's scope, that no address is contacted, that every citation matches its
 // source, and that no claim is shown as supported that its quotes do not state.
 func TestInjections(t *testing.T) {
+	t.Parallel()
 	long := os.Getenv("ASSAY_LONG") != ""
 	names := strategy.Names()
 	places := len(planted) + 2 // plus earlier turns and clarifying questions
@@ -535,14 +536,17 @@ func TestInjections(t *testing.T) {
 	for s, name := range names {
 		for at := range places {
 			which := []int{attackOf(s, at, len(w.attacks))}
-			if long {
+			switch {
+			case long:
 				which = which[:0]
 				for i := range w.attacks { // each attack with each strategy, the places in turn
 					if (i+s)%places == at {
 						which = append(which, i)
 					}
 				}
-			} else if (s+at)%4 > 0 || testing.Short() && (s+at)%8 > 0 {
+			case testing.Short() && at != s%places: // each strategy once, the places in turn
+				continue
+			case !testing.Short() && (s+at)%4 > 0:
 				continue
 			}
 			for _, i := range which {

@@ -16,6 +16,7 @@ import (
 // two facts into one sentence. The local verifier corrects the citation, drops the invention and
 // proves each fact with an exact quote. The run is stored and replayed with this result.
 func TestWrittenAnswerIsProven(t *testing.T) {
+	t.Parallel()
 	const receipts, locks = "Receipts are handed in within 30 days.", "The platform team locks the device and wipes its disk."
 	write := texts("fake/generator", func(req llm.Request) string {
 		shown := passages(req)

@@ -18,6 +18,7 @@ import (
 // TestPlansHaveFilters checks that a planner gets the metadata keys of the documents and that the
 // filters in its plan restrict the search.
 func TestPlansHaveFilters(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	planner := by[role.PlannerRole]
 	planner.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
@@ -51,6 +52,7 @@ func TestPlansHaveFilters(t *testing.T) {
 // TestKeysOfOthersStayTheirs checks that metadata of documents that a principal may not see is
 // not revealed to it.
 func TestKeysOfOthersStayTheirs(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, Models{})
 	keys, err := e.keys(t.Context(), assay.Principal{}.Access(), nil)
 	if err != nil || len(keys) > 0 {
@@ -69,6 +71,7 @@ func TestKeysOfOthersStayTheirs(t *testing.T) {
 // TestKeysAreLookedForOnce checks that a caller waiting for another's scan can be cancelled, that
 // it takes over if the scan is interrupted, and that the cache is bounded.
 func TestKeysAreLookedForOnce(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, Models{})
 	access := assay.Local().Access()
 	sequence, err := e.content.Sequence(t.Context())
@@ -107,6 +110,7 @@ func TestKeysAreLookedForOnce(t *testing.T) {
 }
 
 func TestKeysOf(t *testing.T) {
+	t.Parallel()
 	seen := map[string]*seenKey{}
 	for i := range 20 {
 		see(seen, assay.Metadata{
@@ -135,6 +139,7 @@ func TestKeysOf(t *testing.T) {
 // TestDomainIsSearched checks that the domain's synonyms for words of a question are searched
 // too.
 func TestDomainIsSearched(t *testing.T) {
+	t.Parallel()
 	domain, err := prompted.ParseDomain("team.md", []byte("---\nname: team\n---\n## Vocabulary\n\n- leave: furlough, sabbatical\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +165,7 @@ func TestDomainIsSearched(t *testing.T) {
 // TestModelsReadMore checks that a generator model reads more of the passages that a grader model
 // calls relevant.
 func TestModelsReadMore(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	by[role.GraderRole] = texts("fake/grader", func(req llm.Request) string {
 		relevant := []int{}

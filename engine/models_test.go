@@ -43,6 +43,7 @@ func who(a assay.Answer) []string {
 }
 
 func TestModelsDoRoles(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{"static", "corrective", "auto"} {
 		by := handbook.models()
 		e := openModels(t, served(by))
@@ -83,6 +84,7 @@ func (m *scripted) promptOf(t *testing.T) string {
 
 // TestModelsAnswerInPart checks a question with two parts, one of which has no answer.
 func TestModelsAnswerInPart(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Who approves travel to a customer, and which password does the wifi have?"})
 	if err != nil {
@@ -96,6 +98,7 @@ func TestModelsAnswerInPart(t *testing.T) {
 
 // TestEachRoleByItself checks that any role may have a model while the others have none.
 func TestEachRoleByItself(t *testing.T) {
+	t.Parallel()
 	for name, model := range handbook.models() {
 		e := openModels(t, served(map[string]*scripted{name: model}))
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
@@ -121,6 +124,7 @@ func TestEachRoleByItself(t *testing.T) {
 // TestProviderFails checks that the local role does the job if a provider fails, and that the
 // answer reports this.
 func TestProviderFails(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{role.PlannerRole, role.GraderRole, role.GeneratorRole} {
 		by := handbook.models()
 		by[name] = failing("fake/down", llm.Unreachable, "connection refused")
@@ -160,6 +164,7 @@ func TestProviderFails(t *testing.T) {
 // TestRepliesCannotBeUsed checks that unusable replies lead to the cautious outcome of each role,
 // and not to an answer that nothing was found.
 func TestRepliesCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]assay.Status{
 		role.PlannerRole: assay.Answered, role.GraderRole: assay.Answered, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
 	} {
@@ -199,6 +204,7 @@ func contrary() (llm.Reader, error) {
 // once more, and that then the closest sentence of the documents is quoted. It never gets the
 // same request twice.
 func TestDraftFalls(t *testing.T) {
+	t.Parallel()
 	statement := func(text string, sources ...int) string {
 		return jsonOf(map[string]any{
 			"shape": "prose", "columns": []string{}, "conflicts": []any{}, "open": []string{},
@@ -254,6 +260,7 @@ func TestDraftFalls(t *testing.T) {
 // one. A note must report this. If a sentence of the documents is close to the draft, it is
 // quoted; otherwise the answer is incomplete and its Stop names the budget.
 func TestNoRoomForAnotherDraft(t *testing.T) {
+	t.Parallel()
 	for _, lacks := range []bool{false, true} { // whether the documents lack a sentence close to the draft
 		by := handbook.models()
 		generator, verifier := by[role.GeneratorRole], by[role.VerifierRole]
@@ -292,6 +299,7 @@ func TestNoRoomForAnotherDraft(t *testing.T) {
 // TestBudgetInTheJustification checks that the justification names the exhausted budget, the
 // amount needed and the amount left.
 func TestBudgetInTheJustification(t *testing.T) {
+	t.Parallel()
 	m := served(handbook.models())
 	e := openModels(t, m)
 	ingestPaths(t, e, writeNotes(t, 0, 1))
@@ -303,6 +311,7 @@ func TestBudgetInTheJustification(t *testing.T) {
 }
 
 func TestOpenRefusesModels(t *testing.T) {
+	t.Parallel()
 	one, two := handbook.models()[role.GeneratorRole], handbook.models()[role.VerifierRole]
 	two.name = one.name
 	tests := []struct {
@@ -327,6 +336,7 @@ func TestOpenRefusesModels(t *testing.T) {
 // TestModelVerifiesByDefault checks that the generator's model verifies by default, in separate
 // conversations that contain nothing of the generator's.
 func TestModelVerifiesByDefault(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	writer := texts("fake/writer", func(req llm.Request) string {
 		if strings.Contains(req.System, "You check claims") {
@@ -381,6 +391,7 @@ func (j judging) Verify(context.Context, string, []ground.Passage) (ground.Judge
 }
 
 func TestVerifierIsAService(t *testing.T) {
+	t.Parallel()
 	for _, failed := range []error{nil, &llm.Error{Model: "guard/1", Kind: llm.Overloaded, Message: "later"}} {
 		e := openModels(t, Models{Verifier: judging{"guard/1", failed}})
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
@@ -415,6 +426,7 @@ func (s scoring) VerifyFor(ctx context.Context, question, text string, cited []g
 // and with the whole answer, that only the relevance of the whole answer blocks, and that it blocks
 // if it is not usable.
 func TestServiceJudgesRelevance(t *testing.T) {
+	t.Parallel()
 	const question = "Who approves travel to a customer, and how long does parental leave last?"
 	number := func(x float64) *float64 { return &x }
 	tests := []struct {
@@ -461,6 +473,7 @@ func TestServiceJudgesRelevance(t *testing.T) {
 
 // TestLocalRequest checks that a request with Local set calls no model.
 func TestLocalRequest(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	e := openModels(t, served(by))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Local: true})
@@ -481,6 +494,7 @@ func TestLocalRequest(t *testing.T) {
 }
 
 func TestWallByDefault(t *testing.T) {
+	t.Parallel()
 	wall := func(e *Engine, req Request) time.Duration {
 		req, err := e.check(t.Context(), assay.Local(), req)
 		if err != nil {
@@ -506,6 +520,7 @@ func TestWallByDefault(t *testing.T) {
 // TestCostIsLimited checks that a cost limit is either kept or rejected before anything is
 // stored.
 func TestCostIsLimited(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	e := openModels(t, served(by))
 	req := Request{Question: someQuestion, Budget: assay.Budget{CostMicros: 3000}}
@@ -549,6 +564,7 @@ func TestCostIsLimited(t *testing.T) {
 // TestBudgetsHold checks that every budget holds and that the answer names the limit that was
 // reached.
 func TestBudgetsHold(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	for n := 1; n <= 8; n++ {
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Budget: assay.Budget{Calls: n}})
@@ -575,6 +591,7 @@ func TestBudgetsHold(t *testing.T) {
 // TestModelEvents checks the events of model calls: the model and its task, the result, and the
 // text while it is being written.
 func TestModelEvents(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	say := by[role.GraderRole].reply
 	by[role.GraderRole].reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
@@ -642,6 +659,7 @@ func interruptible(by map[string]*scripted, at int, leave context.CancelFunc) {
 // TestResumeWithModels checks that a run interrupted at any model call can be resumed without
 // repeating the calls that were answered.
 func TestResumeWithModels(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	e := openModels(t, served(by))
 	want, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
@@ -676,6 +694,7 @@ func TestResumeWithModels(t *testing.T) {
 // TestResumeWithOtherModels checks that a run is resumed with the current models and reports the
 // change, but is not resumed in the middle of a job.
 func TestResumeWithOtherModels(t *testing.T) {
+	t.Parallel()
 	other := handbook.models()
 	for _, m := range other {
 		m.name = strings.Replace(m.name, "fake/", "new/", 1)
@@ -737,6 +756,7 @@ func TestResumeWithOtherModels(t *testing.T) {
 // TestContextFollowsTheWindow checks that the evidence for a generator depends on its context
 // window and stays the same when the run is resumed with another generator.
 func TestContextFollowsTheWindow(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ window, want int }{{0, 0}, {2000, 300}, {8192, 3461}, {32_000, 12_000}, {1_000_000, 12_000}} {
 		m := handbook.models()[role.GeneratorRole]
 		m.facts.Window = tt.window

@@ -28,6 +28,7 @@ var madeUp = map[string]string{
 // TestMultihopReadsItsHops follows chains of three and four hops over made-up documents, offline,
 // with the local planner and with the answers of earlier hops read by the reader in the binary.
 func TestMultihopReadsItsHops(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes some seconds")
 	}

@@ -97,6 +97,7 @@ func shows(a assay.Answer, statement string) bool {
 // not, if the verifier model is honest. For a verifier that supports everything, it logs how many
 // false statements the reader and the hard checks stop.
 func TestParaphrasesThroughWholeRuns(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it asks 120 questions")
 	}

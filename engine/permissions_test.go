@@ -115,6 +115,7 @@ func prying(root string) func(string, seen, map[string]any, []llm.ToolCall) []ll
 // strategy contains text that the principal may not see, and that a principal who may see it gets
 // it.
 func TestEveryStrategyHidesWhatMayNotBeSeen(t *testing.T) {
+	t.Parallel()
 	e, root, _ := openGuarded(t)
 	told, runs := map[string]bool{}, 0
 	for _, way := range everyWay {
@@ -227,6 +228,7 @@ func waysTo(e *Engine, p assay.Principal, id string) map[string]func(context.Con
 // no longer see a document that a run read. That principal must not be able to show, resume or
 // follow the run or its follow-ups, or get its answer from the cache.
 func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
+	t.Parallel()
 	e, root, allow := openGuarded(t)
 	runs := e.runs
 	const question = "What is the budget of the Falcon project?"
@@ -301,6 +303,7 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 // TestEveryStrategyTakenAwayMeanwhile checks that a document removed during a run, right after it
 // was found, is neither quoted nor cited.
 func TestEveryStrategyTakenAwayMeanwhile(t *testing.T) {
+	t.Parallel()
 	for _, way := range everyWay {
 		for s, name := range strategy.Names() {
 			if name == "managed" || os.Getenv("ASSAY_LONG") == "" && s%4 > 0 {
@@ -342,6 +345,7 @@ func (r *taking) Retrieve(ctx context.Context, access assay.Access, q assay.Quer
 // without the board's documents, every step of every strategy has the same input and output for
 // the staff, to the last digit of a score.
 func TestEveryStrategyAsIfItWereNotThere(t *testing.T) {
+	t.Parallel()
 	e, root, _ := openGuarded(t)
 	type asking struct{ way, strategy, question string }
 	first := map[asking][]string{}

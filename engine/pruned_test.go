@@ -18,6 +18,7 @@ const widerQuestion = "Who approves travel to a customer by an employee?"
 // TestRunOutlivesItsDocuments checks that a run stays visible to exactly those who may see the
 // documents that it found, even after these are deleted and Prune has dropped their versions.
 func TestRunOutlivesItsDocuments(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, acl string // acl is the sidecar of every document before its deletion; empty: none
 		seen      bool
@@ -147,6 +148,7 @@ func wantPruned(t *testing.T, e *Engine, a assay.Answer) {
 // TestPruneRuns checks that the principal's old runs are removed, and that live runs and those of
 // other principals are kept.
 func TestPruneRuns(t *testing.T) {
+	t.Parallel()
 	e := openDir(t, t.TempDir())
 	ingestPaths(t, e, copyHandbook(t))
 	answer := ask(t, e, widerQuestion)

@@ -16,6 +16,7 @@ import (
 // TestSpentRunQuotes checks that a run whose budget is used up before anything is written answers
 // with quotations, notes that it does, and is incomplete.
 func TestSpentRunQuotes(t *testing.T) {
+	t.Parallel()
 	for calls := 1; calls <= 2; calls++ { // the budget ends after the plan, then after the grade
 		models := served(handbook.models())
 		delete(models.Roles, role.VerifierRole)
@@ -41,6 +42,7 @@ func TestSpentRunQuotes(t *testing.T) {
 // TestSpentRunIsVerified checks that quotations are verified without a model when no more calls
 // are allowed.
 func TestSpentRunIsVerified(t *testing.T) {
+	t.Parallel()
 	e := openModels(t, served(handbook.models()))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: 2}})
 	if err != nil {
@@ -55,6 +57,7 @@ func TestSpentRunIsVerified(t *testing.T) {
 // TestLateRunQuotes checks that a run whose search time is over before the evidence suffices
 // quotes within the time reserved for writing.
 func TestLateRunQuotes(t *testing.T) {
+	t.Parallel()
 	by := handbook.models()
 	models := served(by)
 	delete(models.Roles, role.VerifierRole)

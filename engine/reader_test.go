@@ -20,6 +20,7 @@ func (*sizedReader) Bytes() int64 { return 11_000_000 }
 // TestReaderIsOpenedOnce checks that the first question opens the reader, and that it is opened
 // only once.
 func TestReaderIsOpenedOnce(t *testing.T) {
+	t.Parallel()
 	var opened atomic.Int32
 	e := openConfig(t, Config{Dir: t.TempDir(), NoBackground: true, Reader: func() (llm.Reader, error) {
 		opened.Add(1)
@@ -39,6 +40,7 @@ func TestReaderIsOpenedOnce(t *testing.T) {
 // TestReaderThatCannotBeOpened checks that questions fail if the reader cannot be opened, and
 // that Doctor reports it.
 func TestReaderThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := Config{Dir: dir, NoBackground: true, Reader: func() (llm.Reader, error) {
 		return nil, fmt.Errorf("model reader: model.safetensors: cut short: %w", assay.ErrDamaged)
@@ -55,6 +57,7 @@ func TestReaderThatCannotBeOpened(t *testing.T) {
 }
 
 func TestDoctorNamesTheReader(t *testing.T) {
+	t.Parallel()
 	config := Config{Dir: t.TempDir(), Reader: func() (llm.Reader, error) {
 		return &sizedReader{llmtest.Reader{Name: "reader@12345678"}}, nil
 	}}

@@ -23,6 +23,7 @@ func (embeddedEncoder) Open(context.Context, string) (llm.Embedder, error) { ret
 // TestRealEncoder checks the whole pipeline with a real encoder and real documents: with text
 // only, with vectors that the first question fills in, and with all vectors.
 func TestRealEncoder(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes some seconds")
 	}
@@ -62,6 +63,7 @@ func TestRealEncoder(t *testing.T) {
 // TestRealEncoderFindsByMeaning checks that a passage that shares no word with the question is
 // found by its vector.
 func TestRealEncoderFindsByMeaning(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"pets.md":   "# Household\n\nThe kitten sleeps on the sofa and purrs.\n",

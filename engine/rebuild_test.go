@@ -11,6 +11,7 @@ import (
 // TestSearchRebuildsIndex checks that the first search rewrites a lost index and that the next
 // process does not rebuild it.
 func TestSearchRebuildsIndex(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
 	e, err := Open(ctx, Config{Dir: dir})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 // TestReplayManyRuns checks that two hundred runs over Go's own documentation (forty with
 // -short), with all strategies and all kinds of outcome, are replayed to the same answers.
 func TestReplayManyRuns(t *testing.T) {
+	t.Parallel()
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
 		t.Logf("Go's documentation is not installed here (%v): with the handbook instead", err)
@@ -101,6 +102,7 @@ func manyQuestions(t *testing.T, e *Engine, n int) []string {
 
 // TestReplayNeedsNoIndex checks that Replay opens no index and makes no search.
 func TestReplayNeedsNoIndex(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openDir(t, dir)
 	ingestPaths(t, e, "testdata/handbook")
@@ -116,6 +118,7 @@ func TestReplayNeedsNoIndex(t *testing.T) {
 
 // TestReplayOfWhatWasChanged checks that manual changes to the databases are detected.
 func TestReplayOfWhatWasChanged(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		change string // SQL on runs.db
@@ -180,6 +183,7 @@ func checkInputs(t *testing.T, err error) {
 
 // TestCompareHeld checks that a replay compares the field Held of an answer.
 func TestCompareHeld(t *testing.T) {
+	t.Parallel()
 	one, other := 0.5, 0.6
 	if err := compare(assay.Answer{Answerability: &one}, assay.Answer{Answerability: &other}); err == nil {
 		t.Error("another probability that the answer is held is no difference")

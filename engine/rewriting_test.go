@@ -15,6 +15,7 @@ import (
 // TestRewritingOnRealDocuments runs the strategies that rewrite the question, grade hits and
 // statements, or walk the graph, on real documents with local roles.
 func TestRewritingOnRealDocuments(t *testing.T) {
+	t.Parallel()
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
 		t.Skip("the documents are Go's own, which are not here: ", err)
@@ -83,6 +84,7 @@ func graded(what, grade string, marks string) func(llm.Request) string {
 // TestRewritingWithModels runs these strategies with all roles done by models, first with good
 // models and then with failing providers.
 func TestRewritingWithModels(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		strategy string
 		roles    []string

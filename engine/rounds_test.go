@@ -15,6 +15,7 @@ import (
 // TestRoundsOnRealDocuments runs the strategies that work in rounds on real documents with local
 // roles.
 func TestRoundsOnRealDocuments(t *testing.T) {
+	t.Parallel()
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
 		t.Skip("the documents are Go's own, which are not here: ", err)
@@ -69,6 +70,7 @@ func TestRoundsOnRealDocuments(t *testing.T) {
 
 // TestRoundsWithModels runs these strategies with all roles done by models.
 func TestRoundsWithModels(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		strategy string
 		roles    []string

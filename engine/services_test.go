@@ -65,6 +65,7 @@ func openRemote(t *testing.T, models Models) (*Engine, *remote) {
 // TestSearchesAreCharged checks that the usage of the encoder and the reranker in a search is
 // charged to the run, and that a replay charges the same.
 func TestSearchesAreCharged(t *testing.T) {
+	t.Parallel()
 	best := &reading{name: "far/rerank"}
 	e, encoder := openRemote(t, Models{Reranker: best})
 	if _, err := e.Embed(t.Context(), nil); err != nil {
@@ -90,6 +91,7 @@ func TestSearchesAreCharged(t *testing.T) {
 // TestSearchesArePriced checks that a search is charged at the configured price and keeps to the
 // cost limit.
 func TestSearchesArePriced(t *testing.T) {
+	t.Parallel()
 	best := &reading{name: "far/rerank", facts: llm.Facts{Priced: true}}
 	e, encoder := openRemote(t, Models{Reranker: best})
 	encoder.facts = llm.Facts{Priced: true, Input: 2_000_000}
@@ -108,6 +110,7 @@ func TestSearchesArePriced(t *testing.T) {
 // TestSearchesKeepToTheBudget checks that a search runs without its encoder and reranker if the
 // budget has no room for them.
 func TestSearchesKeepToTheBudget(t *testing.T) {
+	t.Parallel()
 	for calls := 1; calls <= 4; calls++ {
 		best := &reading{name: "far/rerank"}
 		e, encoder := openRemote(t, Models{Reranker: best})
@@ -128,6 +131,7 @@ func TestSearchesKeepToTheBudget(t *testing.T) {
 // TestEncoderIsDown checks that an unavailable encoder prevents neither answers nor ingests and
 // is not retried endlessly.
 func TestEncoderIsDown(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []llm.ErrorKind{llm.Unreachable, llm.RateLimited, llm.BadKey, llm.TimedOut} {
 		e, encoder := openRemote(t, Models{})
 		encoder.fail(&llm.Error{Model: "far/64", Kind: kind, Message: "not now"})
@@ -167,6 +171,7 @@ func TestEncoderIsDown(t *testing.T) {
 // TestEncoderIsSlow checks that an encoder that does not reply delays a search only for a limited
 // time.
 func TestEncoderIsSlow(t *testing.T) {
+	t.Parallel()
 	slow := embedderFunc(func(ctx context.Context) ([]llm.Vector, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -217,6 +222,7 @@ func (r *reading) Rerank(ctx context.Context, _ string, texts []string) ([]float
 }
 
 func TestReranker(t *testing.T) {
+	t.Parallel()
 	shortFirst := func(r assay.Results) bool {
 		return slices.IsSortedFunc(r.Hits, func(a, b assay.Hit) int {
 			length := func(h assay.Hit) int {

@@ -67,6 +67,7 @@ func supported(score float64) ground.Judgement {
 // that an answer shows is supported by exact quotes of the stored text, and that the answer shows
 // no text besides its claims.
 func TestEveryClaimShownIsSupported(t *testing.T) {
+	t.Parallel()
 	e, _, _ := openEvery(t)
 	shown := 0
 	for how, v := range hostileVerifiers {

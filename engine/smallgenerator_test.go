@@ -26,6 +26,7 @@ func liar(name string) *scripted {
 // TestSmallGenerator checks which generator writes the answer to each question, and that a replay
 // takes the same course.
 func TestSmallGenerator(t *testing.T) {
+	t.Parallel()
 	const travel = "Travel to a customer is approved by the head of the department."
 	unsure := texts("fake/small", func(req llm.Request) string {
 		return jsonOf(map[string]any{"shape": "prose", "columns": []string{}, "conflicts": []any{}, "open": []string{"who approves it"}, "statements": []any{}})
@@ -88,6 +89,7 @@ func TestSmallGenerator(t *testing.T) {
 
 // TestSmallGeneratorAlone checks that a small generator requires a large one.
 func TestSmallGeneratorAlone(t *testing.T) {
+	t.Parallel()
 	m := served(handbook.models())
 	m.Small = texts("fake/small", handbook.write)
 	if err := m.check(); err != nil {
@@ -102,6 +104,7 @@ func TestSmallGeneratorAlone(t *testing.T) {
 // TestResumeWithSmall checks that a run interrupted at any call can be resumed with or without
 // the small generator.
 func TestResumeWithSmall(t *testing.T) {
+	t.Parallel()
 	for _, still := range []bool{true, false} {
 		for at := 1; at <= 6; at++ {
 			by := handbook.models()

@@ -51,6 +51,7 @@ func notices(t *testing.T) *Engine {
 // TestSpanNamed checks that a question that names several collections searches each one
 // separately, uses a fair share of each, and attributes the results to them.
 func TestSpanNamed(t *testing.T) {
+	t.Parallel()
 	e := notices(t)
 	for _, name := range []string{"auto", "static", "corrective"} {
 		a := asked(t, e, Request{Question: "What is the notice period in the contracts and in the handbook?", Strategy: name})
@@ -83,6 +84,7 @@ func TestSpanNamed(t *testing.T) {
 // TestSpanWords checks that the search query is still a question after the names of collections
 // are removed, wherever they occurred in it.
 func TestSpanWords(t *testing.T) {
+	t.Parallel()
 	e := collections(t, map[string]string{
 		"people/files.md":     "# Files\n\nFiles of applicants are kept for six months.\n",
 		"legal/files.md":      "# Files\n\nFiles of contracts are kept for ten years.\n",
@@ -109,6 +111,7 @@ func TestSpanWords(t *testing.T) {
 // TestSpanLacksASide checks that the answer names a collection that does not answer the question
 // as missing.
 func TestSpanLacksASide(t *testing.T) {
+	t.Parallel()
 	e := notices(t)
 	a := asked(t, e, Request{Question: "How many days of annual leave do handbook and contracts grant?"})
 	if a.Status != assay.Incomplete || !slices.ContainsFunc(gapTexts(a.Missing), func(m string) bool { return strings.Contains(m, "contracts") }) || !strings.Contains(a.Text, "28 days") {
@@ -120,6 +123,7 @@ func TestSpanLacksASide(t *testing.T) {
 // TestSpanGiven checks that the request's own collections are searched separately if the question
 // compares, and that no other collection is searched.
 func TestSpanGiven(t *testing.T) {
+	t.Parallel()
 	e := notices(t)
 	own := []string{"handbook", "contracts"}
 	a := asked(t, e, Request{Question: "How do the notice periods differ?", Collections: own})
@@ -150,6 +154,7 @@ func TestSpanGiven(t *testing.T) {
 // TestSpanPlace checks that a question that names one collection as its place searches only that
 // one, with every strategy, and that the name is not part of the query.
 func TestSpanPlace(t *testing.T) {
+	t.Parallel()
 	texts := map[string]string{}
 	for i, name := range []string{"orion", "vega", "lyra", "nova"} {
 		texts[name+"/start.md"] = fmt.Sprintf("# Getting started\n\n## Configuration\n\nThe server is configured in the file %s.conf. The port is %d.\n\n## Backup\n\nBackups are made every night at %d:00.\n", name[:1], 80+i, i)
@@ -196,6 +201,7 @@ func TestSpanPlace(t *testing.T) {
 // TestSpanHidden checks that a collection without visible documents is treated like one that does
 // not exist.
 func TestSpanHidden(t *testing.T) {
+	t.Parallel()
 	e := openDir(t, t.TempDir())
 	ingestPaths(t, e, "testdata/handbook")
 	dir := t.TempDir()
@@ -224,6 +230,7 @@ func TestSpanHidden(t *testing.T) {
 // TestSpanBudget checks that the first collection that the budget has no room for is skipped, and
 // that the answer reports it.
 func TestSpanBudget(t *testing.T) {
+	t.Parallel()
 	e := notices(t)
 	r := watch(t, e, nil)
 	r.before = nil

@@ -13,6 +13,7 @@ import (
 // TestObservations checks the observations of the principal's runs. Runs of other principals and
 // older runs are excluded.
 func TestObservations(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	answered := ask(t, e, someQuestion)
 	ask(t, e, "What is the boiling point of tungsten?")
@@ -42,6 +43,7 @@ func TestObservations(t *testing.T) {
 // TestObservationsOfDamage checks that a journal that was altered or lacks a step is observed as
 // an incomplete trace, and that the other runs are observed as usual.
 func TestObservationsOfDamage(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	altered, torn := ask(t, e, someQuestion), ask(t, e, "How many days of leave may be carried over?")
 	ask(t, e, "How much may a hotel cost?")

@@ -16,6 +16,7 @@ import (
 // with the encoder and the reader in the binary and with local roles. The managed service is a fake
 // that quotes the same document.
 func TestStrategiesOnRealDocuments(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes some seconds")
 	}

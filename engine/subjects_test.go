@@ -29,6 +29,7 @@ func contracts(t *testing.T, names ...string) *Engine {
 // TestSubjects checks that a question that several contracts fit is answered for each of them, under
 // its title, and that a question that names one is answered for that one.
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	const (
 		north = "Supply agreement with Northwind Components"
 		south = "Supply agreement with Southgate Metals"

@@ -47,6 +47,7 @@ func callOn(name, arguments string) llm.ToolCall {
 // TestToolStrategies runs the strategies with tools on the handbook, with local roles and with
 // models that call tools.
 func TestToolStrategies(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"react", "agent"} {
 		e := open(t)
 		var steps []string
@@ -77,6 +78,7 @@ func TestToolStrategies(t *testing.T) {
 }
 
 func TestModelCallsTools(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"react", "agent"} {
 		by := handbook.models()
 		by[role.ActorRole] = toolCaller("fake/actor",
@@ -123,6 +125,7 @@ func TestModelCallsTools(t *testing.T) {
 // TestShortRunsReplayWithoutModels checks that the replay of a run that was short of calls does
 // not depend on the models configured now.
 func TestShortRunsReplayWithoutModels(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"react", "auto"} {
 		for calls := 1; calls <= 6; calls++ {
 			by := handbook.models()
@@ -142,6 +145,7 @@ func TestShortRunsReplayWithoutModels(t *testing.T) {
 // TestPagesAreCheckedAgain checks that a principal who may no longer see a document cannot see a
 // run whose tools read it, even if no search found it.
 func TestPagesAreCheckedAgain(t *testing.T) {
+	t.Parallel()
 	docs := copyHandbook(t)
 	by := handbook.models()
 	e := openModels(t, served(by))
@@ -216,6 +220,7 @@ func TestPagesAreCheckedAgain(t *testing.T) {
 // TestToolsOnRealDocuments checks that the local actor finds the same as a single search on real
 // documents, and stops if no document has the words.
 func TestToolsOnRealDocuments(t *testing.T) {
+	t.Parallel()
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(docs); err != nil {
 		t.Skip("the documents are Go's own, which are not here: ", err)
@@ -254,6 +259,7 @@ func TestToolsOnRealDocuments(t *testing.T) {
 // TestGraphToolWalks checks on a real index that the tool graph finds a passage that shares a name
 // with one that was found and no word with the question, and does not for a filter that excludes it.
 func TestGraphToolWalks(t *testing.T) {
+	t.Parallel()
 	docs := t.TempDir()
 	for name, text := range map[string]string{
 		"ship.md":   "---\nyear: 2020\n---\n\n# The Corvina\n\nThe survey ship Corvina was built for Halvard Brinkmann in 1931.",

@@ -113,6 +113,7 @@ func searchFor(t *testing.T, e *Engine, text string) assay.Results {
 // TestIngestVectors checks that an ingest returns when the text is stored and, with Wait, when
 // the vectors are stored.
 func TestIngestVectors(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
 	docs := writeNotes(t, 0, 50)
@@ -146,6 +147,7 @@ func TestIngestVectors(t *testing.T) {
 // TestWaitWritesTheIndex checks that vectors made with Wait are in the index on disk, so that
 // another process need not read them from the store.
 func TestWaitWritesTheIndex(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, someEncoders("first/64"))
 	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{writeNotes(t, 0, 20)}, Wait: true}); err != nil {
@@ -159,6 +161,7 @@ func TestWaitWritesTheIndex(t *testing.T) {
 
 // TestSearchFillsIn checks that a search makes the vectors that it needs and stores them.
 func TestSearchFillsIn(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
 	ingestPaths(t, e, writeNotes(t, 0, 200))
@@ -197,6 +200,7 @@ func TestSearchFillsIn(t *testing.T) {
 // TestFillKeepsWhatCannotBeStored checks that vectors that a search makes while another process
 // ingests are kept for the next search, and stored once the writer lock is free.
 func TestFillKeepsWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
 	e, err := Open(t.Context(), Config{Dir: dir, Encoders: encoders, NoBackground: true})
@@ -231,6 +235,7 @@ func TestFillKeepsWhatCannotBeStored(t *testing.T) {
 
 // TestFillIsBounded checks that an encoder that hangs delays a search only up to the limit.
 func TestFillIsBounded(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	encoders.byName["first/64"] = blocksOnPassages{encoders.byName["first/64"]}
 	e := openWith(t, t.TempDir(), encoders)
@@ -249,6 +254,7 @@ func TestFillIsBounded(t *testing.T) {
 
 // TestAllowance checks that the searches of a run share one waiting time.
 func TestAllowance(t *testing.T) {
+	t.Parallel()
 	a := newFillBudget(12 * time.Second)
 	first, second, third := a.take(), a.take(), a.take()
 	if first != time.Second || second != time.Second || third != 0 {
@@ -276,6 +282,7 @@ func (b blocksOnPassages) Embed(ctx context.Context, p llm.Purpose, texts []stri
 
 // TestModelChange checks that the old model serves while the vectors of a new model are made.
 func TestModelChange(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("old/64", "new/64")
 	e := openWith(t, t.TempDir(), encoders)
 	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{writeNotes(t, 0, 40)}, Wait: true}); err != nil {
@@ -339,6 +346,7 @@ func TestModelChange(t *testing.T) {
 // TestModelChangeElsewhere checks that another engine, as in another process, notices a change of
 // the model.
 func TestModelChangeElsewhere(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("old/64", "new/64")
 	dir := t.TempDir()
 	e, other := openWith(t, dir, encoders), openWith(t, dir, encoders)
@@ -362,6 +370,7 @@ func TestModelChangeElsewhere(t *testing.T) {
 // TestEncoderProblems checks that a missing or damaged encoder leaves only text search, and that
 // every result reports it.
 func TestEncoderProblems(t *testing.T) {
+	t.Parallel()
 	torn := fmt.Errorf("/models/first/model.safetensors: it ends after 17 bytes: %w", assay.ErrDamaged)
 	tests := []struct {
 		name    string
@@ -413,6 +422,7 @@ func TestEncoderProblems(t *testing.T) {
 
 // TestOldEncoderGone checks that an old model does not serve if its encoder is missing.
 func TestOldEncoderGone(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("old/64", "new/64")
 	dir := t.TempDir()
 	e := openWith(t, dir, encoders)
@@ -496,6 +506,7 @@ func await(t *testing.T, e *Engine, model string, want int) {
 // TestBackgroundYields checks that a busy background embedder does not block others: they ingest,
 // wait, ask and close meanwhile.
 func TestBackgroundYields(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("slow/64")
 	encoders.byName["slow/64"] = slow{encoders.byName["slow/64"], 2 * time.Millisecond}
 	dir := t.TempDir()
@@ -545,6 +556,7 @@ func (s slow) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.V
 
 // TestEmbedTogether checks that two engines that wait for vectors make each one only once.
 func TestEmbedTogether(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
 	a, b := openWith(t, dir, encoders), openWith(t, dir, encoders)
@@ -569,6 +581,7 @@ func TestEmbedTogether(t *testing.T) {
 // TestReplayNeedsNoEncoder checks that a run that searched by vectors is replayed without an
 // encoder.
 func TestReplayNeedsNoEncoder(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
 	e := openWith(t, dir, encoders)
@@ -593,6 +606,7 @@ func TestReplayNeedsNoEncoder(t *testing.T) {
 }
 
 func TestDoctorVectors(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
 	ingestPaths(t, e, writeNotes(t, 0, 10))
@@ -611,6 +625,7 @@ func TestDoctorVectors(t *testing.T) {
 // TestModelChangesUnderway checks that a model chosen during a pass is the one whose vectors are
 // made.
 func TestModelChangesUnderway(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("old/64", "new/64")
 	e := openWith(t, t.TempDir(), encoders)
 	ingestPaths(t, e, writeNotes(t, 0, 100))
@@ -634,6 +649,7 @@ func TestModelChangesUnderway(t *testing.T) {
 // TestBackgroundLeavesFailuresAlone checks that failed passages are retried only when something
 // changes.
 func TestBackgroundLeavesFailuresAlone(t *testing.T) {
+	t.Parallel()
 	encoders := someEncoders("first/64")
 	counting := &countingTries{Embedder: llmtest.Plain(encoders.byName["first/64"])}
 	encoders.byName["first/64"] = llmtest.Refusing(counting, "lantern3 ")
@@ -663,6 +679,7 @@ func (c *countingTries) Embed(ctx context.Context, p llm.Purpose, texts []string
 // TestWaitFew checks that the vectors of a small store are complete when its ingest ends, and
 // that an ingest does not wait for those of a larger one.
 func TestWaitFew(t *testing.T) {
+	t.Parallel()
 	e := openWith(t, t.TempDir(), someEncoders("old/64"))
 	dir := writeNotes(t, 0, 5)
 	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}, WaitFew: 5})

@@ -70,6 +70,7 @@ const (
 // TestWeb follows a question that the documents do not answer: to a web search, a page, an answer
 // that states its origin, and a replay that makes no requests.
 func TestWeb(t *testing.T) {
+	t.Parallel()
 	at, pages, stop := site(t, map[string]string{"/ganymede": ganymede})
 	finder := &searchEngine{results: []assay.WebResult{
 		{URL: at + "/ganymede", Title: "Ganymede", Snippet: "A moon."},
@@ -145,6 +146,7 @@ func TestWeb(t *testing.T) {
 // TestWebOff checks that a question is searched on the web only if the request allows it and a
 // search is configured, and that the answer otherwise states the reason.
 func TestWebOff(t *testing.T) {
+	t.Parallel()
 	finder := &searchEngine{}
 	for _, test := range []struct {
 		name string
@@ -170,6 +172,7 @@ func TestWebOff(t *testing.T) {
 
 // TestWebFails checks that a failed web search leads to neither an answer nor an error.
 func TestWebFails(t *testing.T) {
+	t.Parallel()
 	for _, err := range []error{
 		fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable), fmt.Errorf("finder: %w", assay.ErrInvalid),
 	} {
@@ -215,6 +218,7 @@ func retrieved(uri, text string) assay.Hit {
 // TestManaged checks that only those parts of a service's text are shown that its passages
 // support, and that a replay does not call the service.
 func TestManaged(t *testing.T) {
+	t.Parallel()
 	text := "Sure! The orbital period of the moon Ganymede is about seven days. Ganymede is made of cheese."
 	first, second := strings.Index(text, "The orbital"), strings.Index(text, "Ganymede is made")
 	source := retrieved("s3://bucket/ganymede.txt", "The orbital period of the moon Ganymede is about seven days. It is large.")
@@ -265,6 +269,7 @@ func TestManaged(t *testing.T) {
 // TestManagedRefused checks which questions are rejected for a managed service before anything is
 // stored.
 func TestManagedRefused(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		managed strategy.Managed
 		req     Request
@@ -305,6 +310,7 @@ func (s *stopper) SearchWeb(ctx context.Context, query string, n int) ([]assay.W
 // TestWebResumed checks that a run interrupted during a web search is resumed with the searcher
 // configured when it began, and that no other searcher is called.
 func TestWebResumed(t *testing.T) {
+	t.Parallel()
 	at, pages, _ := site(t, map[string]string{"/ganymede": ganymede})
 	results := []assay.WebResult{{URL: at + "/ganymede", Title: "Ganymede", Snippet: "A moon."}}
 	for name, test := range map[string]struct {
@@ -357,6 +363,7 @@ func (p *paid) SearchPrice() (int64, bool) { return 5000, p.known }
 // TestWebPriced checks that a cost limit requires the price of a search if the question may be
 // searched on the web.
 func TestWebPriced(t *testing.T) {
+	t.Parallel()
 	limited := assay.Budget{CostMicros: 10_000}
 	for _, test := range []struct {
 		name  string
@@ -387,6 +394,7 @@ func TestWebPriced(t *testing.T) {
 // TestFollowUpsStay checks that words from a conversation, which may come from documents, are not
 // sent to the web.
 func TestFollowUpsStay(t *testing.T) {
+	t.Parallel()
 	for question, goes := range map[string]bool{
 		"And who runs it?": false,
 		"And what is the orbital period of the moon Ganymede there?": true, // sent as it was asked

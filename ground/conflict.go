@@ -184,24 +184,44 @@ func sameAnswer(q questionWords, a, b answer) float64 {
 	return max(coverage(mine, theirs), coverage(theirs, mine))
 }
 
-// Differ reports whether two statements have nearly the same words and differ in a number or a
+// A Wording is a statement prepared for comparison with many others.
+type Wording struct {
+	text  string
+	words []word
+	stems map[string]int // of the content words that are not numbers
+}
+
+// NewWording prepares a statement.
+func NewWording(text string) Wording {
+	words := wordsOf(text)
+	return Wording{text: text, words: words, stems: stemsWithoutNumbers(words)}
+}
+
+// Differs reports whether two statements have nearly the same words and differ in a number or a
 // negation. It needs no reader and misses every contradiction in other words.
-func Differ(a, b string) bool {
-	one, other := withoutNumbers(a), withoutNumbers(b)
-	if len(one) < 2 || coverage(one, other) < nearlySame || coverage(other, one) < nearlySame {
+func (w Wording) Differs(other Wording) bool {
+	if len(w.stems) < 2 || coverage(w.stems, other.stems) < nearlySame || coverage(other.stems, w.stems) < nearlySame {
 		return false
 	}
-	mine, theirs := quantitiesOf(wordsOf(a)), quantitiesOf(wordsOf(b))
+	mine, theirs := quantitiesOf(w.words), quantitiesOf(other.words)
 	if len(mine) != len(theirs) {
 		return false
 	}
-	negated := lexical.Negations(a)%2 != lexical.Negations(b)%2
+	negated := lexical.Negations(w.text)%2 != lexical.Negations(other.text)%2
 	return negated == (agree(mine, theirs) && agree(theirs, mine))
 }
 
+// Differ reports whether two statements differ as [Wording.Differs] says.
+func Differ(a, b string) bool { return NewWording(a).Differs(NewWording(b)) }
+
 // withoutNumbers returns the content words of a text that are not numbers.
 func withoutNumbers(text string) map[string]int {
-	return stemsOf(slices.DeleteFunc(contentOf(wordsOf(text)), func(w word) bool { return w.number }))
+	return stemsWithoutNumbers(wordsOf(text))
+}
+
+// stemsWithoutNumbers returns the stems of the content words that are not numbers.
+func stemsWithoutNumbers(words []word) map[string]int {
+	return stemsOf(slices.DeleteFunc(contentOf(words), func(w word) bool { return w.number }))
 }
 
 // An answer is the sentence of a passage that holds the likeliest answer to a question.

@@ -126,6 +126,8 @@ func Find(text, part string) (start, end int, ok bool) {
 // of its bytes the offset in text of the original character.
 func fold(text string) (folded string, at []int) {
 	var b strings.Builder
+	b.Grow(len(text))
+	at = make([]int, 0, len(text))
 	blank := true // drops leading blanks
 	put := func(s string, from int) {
 		b.WriteString(s)
@@ -135,12 +137,16 @@ func fold(text string) (folded string, at []int) {
 	}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if unicode.IsSpace(r) {
+		switch {
+		case unicode.IsSpace(r):
 			if !blank {
 				put(" ", i)
 			}
 			blank = true
-		} else {
+		case r < utf8.RuneSelf: // plainQuotes replaces none of these
+			put(text[i:i+size], i)
+			blank = false
+		default:
 			put(plainQuotes.Replace(text[i:i+size]), i)
 			blank = false
 		}

@@ -258,7 +258,9 @@ func TestAdaptiveSubAnswersAreRecorded(t *testing.T) {
 	if a.Text != "The alpha weighs 3 kg. [1] The beta weighs 5 kg. [2]" || a.Stop != assay.StopCallBudget {
 		t.Errorf("%s (%s): %q, want both sub-answers", a.Status, a.Stop, a.Text)
 	}
-	if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no budget left to put the answers to its parts together") }) {
+	if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool {
+		return strings.Contains(n, "no budget left to put the answers to its parts together")
+	}) {
 		t.Errorf("notes %q", noteTexts(a.Notes))
 	}
 	var paths []string

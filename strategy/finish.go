@@ -259,25 +259,51 @@ func (w checkedDraft) opposing(claims []checkedClaim, evidence []assay.Evidence,
 			cited: []assay.Citation{citation(evidence[n], p, start, end)},
 		})
 	}
+	cut := make([][]worded, len(evidence))
+	sentencesOf := func(n int) []worded {
+		if cut[n] == nil {
+			cut[n] = wordedOf(passages[n].Text)
+		}
+		return cut[n]
+	}
 	for _, c := range claims {
 		for _, x := range w.conflicts {
 			if side, ok := c.opposite(x, evidence); ok {
 				add(side.Passage, side.Start, side.End)
 			}
 		}
+		if read || len(c.cited) == 0 {
+			continue
+		}
+		wording := ground.NewWording(c.Text)
 		for n, ev := range evidence {
-			if read || len(c.cited) == 0 || c.restsOnly(ev.Hit.Chunk.Document) {
+			if c.restsOnly(ev.Hit.Chunk.Document) {
 				continue
 			}
-			for _, sentence := range ground.Cut(passages[n].Text, nil) {
-				if ground.Differ(c.Text, sentence.Text) {
-					add(n, sentence.Start, sentence.End)
+			for _, sentence := range sentencesOf(n) {
+				if wording.Differs(sentence.Wording) {
+					add(n, sentence.start, sentence.end)
 					break
 				}
 			}
 		}
 	}
 	return others
+}
+
+// worded is a sentence of a text, prepared for comparison.
+type worded struct {
+	ground.Wording
+	start, end int // byte range in the text
+}
+
+// wordedOf returns the sentences of a text. The result is not nil.
+func wordedOf(text string) []worded {
+	sentences := []worded{}
+	for _, s := range ground.Cut(text, nil) {
+		sentences = append(sentences, worded{ground.NewWording(s.Text), s.Start, s.End})
+	}
+	return sentences
 }
 
 // restsOnly reports whether a claim cites only the given document, which then cannot contradict it.

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWriteAnswer(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		answer assay.Answer

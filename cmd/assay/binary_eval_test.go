@@ -21,10 +21,14 @@ import (
 // is lost or asked twice: the store has one ended run for each, and the model wrote an answer for
 // each once, except for those in progress when the process was killed.
 func TestKilledEvaluation(t *testing.T) {
+	t.Parallel()
 	const atOnce = 3
 	questions := 90
-	if os.Getenv("ASSAY_LONG") != "" {
+	switch {
+	case os.Getenv("ASSAY_LONG") != "":
 		questions = 500
+	case testing.Short():
+		questions = 70
 	}
 	server, err := newFakeModel("openai")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // TestInterruptModel checks that Ctrl-C ends a question during a model call at once, and that
 // resuming it does not repeat the calls that had been answered.
 func TestInterruptModel(t *testing.T) {
+	t.Parallel()
 	server, err := newFakeModel("openai")
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// buildBinary builds the program as a user does and returns its path. Every user of the machine may
-// read its folder.
+// buildBinary builds the program as a user does and returns its path. With -short it copies the test
+// binary instead, which is the program if it is named assay. Every user of the machine may read its
+// folder.
 var buildBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "assay-binary-")
 	if err != nil {
@@ -29,6 +30,9 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "assay")
+	if testing.Short() {
+		return binary, copyTestBinary(binary)
+	}
 	build := exec.Command("go", "build", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -36,6 +40,22 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	}
 	return binary, nil
 })
+
+// copyTestBinary links or copies the running test binary to a path.
+func copyTestBinary(to string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if os.Link(self, to) == nil {
+		return os.Chmod(to, 0o755)
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}
 
 // A sandbox is a folder with documents and room for a data directory, and the built binary.
 type sandbox struct {
@@ -131,6 +151,7 @@ func (s *sandbox) await(there func() bool) {
 
 // TestBinaryExitCodes checks the exit codes of the built binary.
 func TestBinaryExitCodes(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.want(exitAnswered, "approved by the head of the department", "ask", "--docs", "handbook", "Who approves travel to a customer?")
 	s.want(exitNotFound, "Not found in these documents.", "ask", "--docs", "handbook", "What is the boiling point of tungsten?")
@@ -144,6 +165,7 @@ func TestBinaryExitCodes(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.write("handbook/secret.md", "# Secret\n")
 	s.write("closed/note.md", "# Note\n")
@@ -162,6 +184,7 @@ func TestUnreadable(t *testing.T) {
 // TestReadOnlyData checks that a read-only data directory can be searched, and that errors explain
 // why other operations fail.
 func TestReadOnlyData(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
 	s.unprivileged()
@@ -191,6 +214,7 @@ func TestReadOnlyData(t *testing.T) {
 // TestIngestTwice checks that a second ingest fails while another process is ingesting, that its
 // error names that process, and that questions are still answered.
 func TestIngestTwice(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
 	// The first one waits for standard input and holds the writer's lock.
@@ -223,6 +247,7 @@ func TestIngestTwice(t *testing.T) {
 // TestAskTogether asks several questions concurrently about a folder that has not been read. One
 // process reads it and the others wait.
 func TestAskTogether(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	var asking sync.WaitGroup
 	for range 4 {
@@ -237,6 +262,7 @@ func TestAskTogether(t *testing.T) {
 // TestInterruptIngest checks that Ctrl-C during an ingest keeps the stored documents and that the
 // same command continues.
 func TestInterruptIngest(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			s := newSandbox(t)
@@ -273,6 +299,7 @@ func TestInterruptIngest(t *testing.T) {
 
 // TestInterruptAsk checks that a run interrupted by Ctrl-C is kept and can be resumed.
 func TestInterruptAsk(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	for i := range 200 { // enough to take a while
 		s.write(fmt.Sprintf("notes/%d.md", i), strings.Repeat(fmt.Sprintf("# Note %d\n\nTravel note %d.\n\n", i, i), 40))
@@ -315,6 +342,7 @@ func TestInterruptAsk(t *testing.T) {
 // TestFullDisk checks that a full disk loses no stored data, and that ingest and questions work
 // again when there is room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	for i := range 40 {
 		s.write(fmt.Sprintf("large/%d.md", i), fmt.Sprintf("# Large %d\n\n", i)+strings.Repeat("words and more words to fill the disk with. ", 5000))
@@ -360,6 +388,7 @@ step 0 "$ASSAY" replay --all --data disk/data
 // TestAlteredText changes a letter of a stored text on disk. The text must not be quoted, doctor
 // must find it, and ingest --verify must store it again.
 func TestAlteredText(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
 	database := filepath.Join(s.dir, ".assay", "tenants", "default", "content.db")

@@ -15,6 +15,7 @@ import (
 
 // TestInterruptWait checks that stored vectors survive, however the process that makes them ends.
 func TestInterruptWait(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	for i := range 240 { // enough to take a while
 		s.write(fmt.Sprintf("notes/%d.md", i), fmt.Sprintf("# Note %d\n\n", i)+

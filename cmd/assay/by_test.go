@@ -9,6 +9,7 @@ import (
 )
 
 func TestByLine(t *testing.T) {
+	t.Parallel()
 	use := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model} }
 	spent := assay.Usage{Calls: 5, InputTokens: 4000, OutputTokens: 312}
 	used := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model, Usage: spent} }

@@ -174,6 +174,7 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 
 // TestCanariesOfProxy checks that errors name an unreachable proxy without its password.
 func TestCanariesOfProxy(t *testing.T) {
+	t.Parallel()
 	k := newCanaries()
 	s := newSandbox(t)
 	for _, line := range [][]string{{"doctor"}, {"ask", "--docs", "handbook", "--trace", "--max-calls", "2", "Who approves travel to a customer?"}} {
@@ -188,6 +189,7 @@ func TestCanariesOfProxy(t *testing.T) {
 
 // TestCanariesInConfigErrors checks that configuration errors do not show misplaced credentials.
 func TestCanariesInConfigErrors(t *testing.T) {
+	t.Parallel()
 	k := newCanaries()
 	s := newSandbox(t)
 	s.write("key", k["key_file"]+"\n"+k["key_file"]+"\n")

@@ -341,6 +341,7 @@ var docLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // TestDocLinks checks that links between documents lead to files and headings that exist.
 func TestDocLinks(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..")
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {

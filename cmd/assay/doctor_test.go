@@ -9,6 +9,7 @@ import (
 
 // TestCheckCache checks that doctor examines the cache directory without creating it.
 func TestCheckCache(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "a", "b")
 	file := filepath.Join(dir, "file")

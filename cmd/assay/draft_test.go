@@ -8,6 +8,7 @@ import (
 )
 
 func TestDraftOfATrace(t *testing.T) {
+	t.Parallel()
 	d := &draft{trace: true}
 	for _, piece := range []string{"{\n\n \t\n", "  \"a\":", " 1 \n", "}", "\n\n\n"} {
 		d.add(engine.Event{Kind: engine.Draft, Path: "p", Draft: piece})

@@ -11,6 +11,7 @@ import (
 )
 
 func TestExitCode(t *testing.T) {
+	t.Parallel()
 	wrapped := func(kind error) error { return fmt.Errorf("do a thing: %w", kind) }
 	tests := []struct {
 		err  error
@@ -48,6 +49,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		err  error
 		want string
@@ -66,6 +68,7 @@ func TestMessage(t *testing.T) {
 }
 
 func TestShellQuote(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"a/b.md":  "a/b.md",
 		"":        "''",
@@ -81,6 +84,7 @@ func TestShellQuote(t *testing.T) {
 
 // TestHintDoctor checks that errors of damaged data name the command that examines it.
 func TestHintDoctor(t *testing.T) {
+	t.Parallel()
 	damaged := fmt.Errorf("open: %w", assay.ErrDamaged)
 	for _, test := range []struct {
 		app  app

@@ -55,6 +55,7 @@ var binaryDir string
 // its archive, its own cache directory and no data directory. $TINY is the folder of a very small
 // encoder.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	tiny, err := filepath.Abs(filepath.Join("..", "..", "provider", "local", "testdata", "tiny"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ text, want string }{
 		{"", ""},
 		{"plain\n\ttext, naïve › 日本語 👩‍🚀", "plain\n\ttext, naïve › 日本語 👩‍🚀"},
@@ -32,6 +33,7 @@ func TestOutput(t *testing.T) {
 
 // TestOutputJSON checks that an output preserves the meaning of JSON.
 func TestOutputJSON(t *testing.T) {
+	t.Parallel()
 	want := map[string]string{"a\x1b\u009b\u202e\u2028": "\x00\x7f\r\n\t\\ \"é"}
 	var b strings.Builder
 	if err := writeJSON(&output{w: &b}, want); err != nil {
@@ -52,6 +54,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // TestOutputFails checks that a failed write makes the command fail, even if the error was ignored.
 func TestOutputFails(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space")
 	var complaint strings.Builder
 	for _, args := range [][]string{{"--help"}, {"version"}, {"ask", "--help"}, {"completion", "bash"}, {"doctor", "--data", t.TempDir()}} {
@@ -67,6 +70,7 @@ func TestOutputFails(t *testing.T) {
 
 // TestFaint checks that faint adds its own escape sequences and escapes those in the text.
 func TestFaint(t *testing.T) {
+	t.Parallel()
 	for faintly, want := range map[bool]string{false: "by \\u001b[31mx [secret]\n", true: "\x1b[2mby \\u001b[31mx [secret]\n\x1b[0m"} {
 		var b strings.Builder
 		o := &output{w: &b, scrub: func(s string) string { return strings.ReplaceAll(s, "hunter2hunter2", "[secret]") }}

@@ -12,6 +12,7 @@ import (
 // TestProgressOfTheIndex checks that the last phase of an ingest is shown, even directly after
 // another line.
 func TestProgressOfTheIndex(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	p := &progress{w: &b, watched: true, escapes: true, width: 80}
 	p.ingest(ingest.Progress{Found: 3, Done: 2, Walked: true, Current: "file:///a"})
@@ -24,6 +25,7 @@ func TestProgressOfTheIndex(t *testing.T) {
 // TestProgressOfSeveral checks that concurrent updates remove each live line before the next one.
 // The race detector checks that shared fields are guarded.
 func TestProgressOfSeveral(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	p := &progress{w: &b, watched: true, escapes: true, width: 80}
 	var all sync.WaitGroup
@@ -47,6 +49,7 @@ func TestProgressOfSeveral(t *testing.T) {
 
 // TestProgressInAPipe checks that a line a minute is printed where no line can be replaced.
 func TestProgressInAPipe(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	now := time.Unix(0, 0)
 	p := &progress{w: &b, width: 80, updated: now, now: func() time.Time { return now }}

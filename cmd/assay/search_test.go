@@ -10,6 +10,7 @@ import (
 
 // TestWriteHitsTotal checks that a total at the limit of the count is not shown as exact.
 func TestWriteHitsTotal(t *testing.T) {
+	t.Parallel()
 	for total, want := range map[int]string{
 		1:              "1 of 1 passage with",
 		2:              "1 of 2 passages with",

@@ -11,6 +11,10 @@ import (
 // TestStart checks the number and size of allocations by assay's packages before main runs, which
 // every command pays for.
 func TestStart(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs the program as a user builds it; linking takes seconds")
+	}
 	const mostAllocations, mostBytes = 6_000, 1 << 20 // 27,000 and 7 MB while patterns were compiled here
 	s := newSandbox(t)
 	cmd := exec.CommandContext(t.Context(), s.binary, "version")

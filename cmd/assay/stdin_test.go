@@ -21,6 +21,7 @@ func (w waiting) Read(p []byte) (int, error) {
 
 // TestInterruptStdin checks that Ctrl-C ends a command that waits for standard input.
 func TestInterruptStdin(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"ask"}, {"ask", "-"}, {"ask", "--docs", "-", "Who signs?"}, {"ingest", "-", "--data", t.TempDir()}} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		silent, writer := io.Pipe()

@@ -85,6 +85,7 @@ func (x *terminal) want(code int, match string, line ...string) string {
 }
 
 func TestIngestWait(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, 90)
 	x.want(0, `^0 of 90 passages with vectors of hashing/32; searches make the vectors they need; to make all now, run: assay ingest --wait$`, "ingest", "NOTES")
 	x.want(0, `vectors? yet`, "ask", "--trace", "Where does lantern7 burn?")
@@ -103,6 +104,7 @@ func TestIngestWait(t *testing.T) {
 
 // TestIngestFew checks that a small store has all vectors when its ingest ends.
 func TestIngestFew(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, fewVectors)
 	if out := x.want(0, `64 added`, "ingest", "NOTES"); strings.Contains(out, "vectors") {
 		t.Errorf("all have vectors, and it says:\n%s", out)
@@ -112,6 +114,7 @@ func TestIngestFew(t *testing.T) {
 
 // TestIngestWaitDocs checks that --docs has its own store and that ingest --wait makes its vectors.
 func TestIngestWaitDocs(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, 90)
 	x.want(0, `vectors? yet`, "ask", "--trace", "--docs", "NOTES", "Where does lantern7 burn?")
 	x.want(0, `90 of 90 passages with vectors`, "ingest", "--wait", "--docs", "NOTES")
@@ -123,6 +126,7 @@ func TestIngestWaitDocs(t *testing.T) {
 // TestVectorsInJSON checks that JSON output always has the model of the vectors and the number of
 // passages with vectors.
 func TestVectorsInJSON(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, 200)
 	var report ingest.Report
 	x.json(&report, 0, "ingest", "--json", "NOTES")
@@ -165,6 +169,7 @@ func (x *terminal) json(into any, code int, line ...string) string {
 // TestBrokenEncoder checks that an encoder that cannot be opened is named, and that text search
 // still works.
 func TestBrokenEncoder(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, 10)
 	x.encoder.err = fmt.Errorf("/models/gte/model.safetensors: it ends after 17 bytes: %w", assay.ErrDamaged)
 	x.want(0, `^no encoder, so searches use text alone: open encoder .*model.safetensors: it ends after 17 bytes`, "ingest", "NOTES")
@@ -176,6 +181,7 @@ func TestBrokenEncoder(t *testing.T) {
 
 // TestIngestWaitNamesWhatFails checks that passages that cannot be embedded are named.
 func TestIngestWaitNamesWhatFails(t *testing.T) {
+	t.Parallel()
 	x := newTerminal(t, 10)
 	x.encoder.Embedder = llmtest.Refusing(x.encoder.Embedder, "lantern3 ")
 	x.want(0, `^no vector for .*003.md:3: the embedder is broken$`, "ingest", "--wait", "NOTES")

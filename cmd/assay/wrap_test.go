@@ -7,6 +7,7 @@ import (
 )
 
 func TestWrap(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"empty", "", ""},
 		{"short", "one two", "  one two\n"},
@@ -29,6 +30,7 @@ func TestWrap(t *testing.T) {
 }
 
 func TestOneLine(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ text, want string }{
 		{"", ""},
 		{"a\n b", "a b"},

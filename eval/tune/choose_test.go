@@ -33,11 +33,16 @@ func noise(random *rand.Rand, candidates, questions, better int, gain float64) (
 }
 
 // TestChooseDoesNotFitNoise checks that at most 5 of 100 sets of random labels change a setting,
-// with three settings tuned on each.
+// with three settings tuned on each. With -short there are 40 sets, and at most 2 may.
 func TestChooseDoesNotFitNoise(t *testing.T) {
+	t.Parallel()
+	sets, most := uint64(100), 5
+	if testing.Short() {
+		sets, most = 40, 2
+	}
 	for _, questions := range []int{40, 200} {
 		changed := 0
-		for seed := range uint64(100) {
+		for seed := range sets {
 			random := rand.New(rand.NewPCG(seed, 7))
 			for _, candidates := range []int{16, 7, 7} {
 				if c := choose(noise(random, candidates, questions, -1, 0)); c.Change {
@@ -46,16 +51,17 @@ func TestChooseDoesNotFitNoise(t *testing.T) {
 				}
 			}
 		}
-		if changed > 5 {
-			t.Errorf("%d questions: of 100 sets of chance %d are tuned to", questions, changed)
+		if changed > most {
+			t.Errorf("%d questions: of %d sets of chance %d are tuned to, want at most %d", questions, sets, changed, most)
 		}
-		t.Logf("%d questions: of 100 sets of chance %d are tuned to", questions, changed)
+		t.Logf("%d questions: of %d sets of chance %d are tuned to", questions, sets, changed)
 	}
 }
 
 // TestChooseFindsAGain checks that a better candidate is chosen and that the interval of its gain
 // is about right.
 func TestChooseFindsAGain(t *testing.T) {
+	t.Parallel()
 	found, low := 0, 0
 	for seed := range uint64(50) {
 		scores, groups := noise(rand.New(rand.NewPCG(seed, 11)), 8, 300, 5, 0.08)
@@ -75,6 +81,7 @@ func TestChooseFindsAGain(t *testing.T) {
 // TestChooseHoldsGroupsOut checks that the gain is measured on held-out groups: candidates that fit
 // single documents gain nothing.
 func TestChooseHoldsGroupsOut(t *testing.T) {
+	t.Parallel()
 	const questions = 100
 	scores := [][]float64{make([]float64, questions)}
 	var groups []string
@@ -97,6 +104,7 @@ func TestChooseHoldsGroupsOut(t *testing.T) {
 }
 
 func TestChooseTooFew(t *testing.T) {
+	t.Parallel()
 	scores := [][]float64{make([]float64, 12), make([]float64, 12)}
 	groups := make([]string, 12)
 	for q := range groups {
@@ -116,6 +124,7 @@ func TestChooseTooFew(t *testing.T) {
 // TestChooseTooFewGroups checks that many questions about few documents change nothing. With eight
 // groups p can fall below chosenBelow, but eight documents are too few to generalise to others.
 func TestChooseTooFewGroups(t *testing.T) {
+	t.Parallel()
 	scores := [][]float64{make([]float64, 80), make([]float64, 80)}
 	groups := make([]string, 80)
 	for q := range groups {
@@ -127,6 +136,7 @@ func TestChooseTooFewGroups(t *testing.T) {
 }
 
 func TestChooseIsRepeatable(t *testing.T) {
+	t.Parallel()
 	scores, groups := noise(rand.New(rand.NewPCG(1, 2)), 8, 120, 3, 0.05)
 	if diff := cmp.Diff(choose(scores, groups), choose(scores, groups)); diff != "" {
 		t.Error(diff)

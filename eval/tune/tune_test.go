@@ -83,6 +83,7 @@ func knob(t *testing.T, of tune.Tuning, name string) tune.Knob {
 // TestTuneFindsWrongThresholds checks that Run lowers thresholds that are far too high and reports
 // the gain. It must leave no runs, and a second one must not measure anything again.
 func TestTuneFindsWrongThresholds(t *testing.T) {
+	t.Parallel()
 	e, cases := houses(t, 32)
 	dir := t.TempDir()
 	got := tuneIn(t, e, cases, dir, tune.Options{Limits: strategy.Limits{Floor: 0.9999, MinAnswerability: 0.9}})
@@ -116,6 +117,7 @@ func TestTuneFindsWrongThresholds(t *testing.T) {
 // TestTuneRoutes checks that the routes of auto are measured, and those of no other strategy, and that
 // one which costs more than needed is replaced by the cheapest that is not worse.
 func TestTuneRoutes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("asks 30 questions 26 times")
 	}
@@ -147,6 +149,7 @@ func TestTuneRoutes(t *testing.T) {
 
 // TestTuneChangesNothing checks that random labels and sets with few questions change nothing.
 func TestTuneChangesNothing(t *testing.T) {
+	t.Parallel()
 	e, cases := houses(t, 32)
 	random := rand.New(rand.NewPCG(9, 9))
 	chance := slices.Clone(cases)

@@ -36,6 +36,7 @@ func bitsetOf(runs []chunkRun, chunks uint32) bitset {
 }
 
 func TestChunkSets(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
 	inRuns := 0
 	forms := map[containerForm]int{}
@@ -91,6 +92,7 @@ func TestChunkSets(t *testing.T) {
 // TestForgedSets checks sets that no writer produces but that have a valid checksum. They must not
 // cause reads or writes out of bounds.
 func TestForgedSets(t *testing.T) {
+	t.Parallel()
 	u16 := func(numbers ...uint16) []byte {
 		var b []byte
 		for _, n := range numbers {

@@ -184,6 +184,7 @@ func craft(random *rand.Rand, name string, file []byte) {
 // TestCraftedFiles checks that a file with a correct checksum and wrong contents causes an error or
 // any answer, but no panic, no endless loop and no huge allocation.
 func TestCraftedFiles(t *testing.T) {
+	// Not parallel: try measures allocations of the whole process.
 	rounds := indextest.Rounds(30, 150, 5000)
 	c := newCrafted(t)
 	for seed := range uint64(rounds) {

@@ -155,6 +155,7 @@ type met struct {
 // flushes and merges, opens in its old or its new state and answers like a new index. Leftover
 // files must be gone after the next Flush.
 func TestKillAtRandomMoments(t *testing.T) {
+	t.Parallel()
 	kills := indextest.Rounds(4, 10, 200)
 	dir := t.TempDir()
 	span := 60 * time.Millisecond

@@ -123,6 +123,7 @@ func unnamed(t testing.TB, dir string) []string {
 // TestDamagedFiles checks that the index answers correctly after damage to several files at once,
 // and that the next Flush repairs it.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	rounds := indextest.Rounds(8, 40, 4000)
 	s, dir := churned(t, 1, 30)
 	names := filesIn(t, dir)
@@ -171,6 +172,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // TestLostVectors checks that lost vectors are read again from the source, but documents are not.
 func TestLostVectors(t *testing.T) {
+	t.Parallel()
 	s, dir := churned(t, 2, 30)
 	random := rand.New(rand.NewPCG(2, 2))
 	files := slices.DeleteFunc(filesIn(t, dir), func(name string) bool { return !strings.HasSuffix(name, ".vectors") })
@@ -205,6 +207,7 @@ func TestLostVectors(t *testing.T) {
 // TestOlderSourceMidway checks that an index is rebuilt if its source has lost its last commits, as
 // an older copy of the source has.
 func TestOlderSourceMidway(t *testing.T) {
+	t.Parallel()
 	s, dir := churned(t, 4, 30)
 	older := indextest.NewSource("a")
 	older.Restore(s)

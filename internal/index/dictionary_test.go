@@ -41,6 +41,7 @@ func writeDictionary(terms []string) (dictionary, section []byte) {
 }
 
 func TestDictionary(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 2000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

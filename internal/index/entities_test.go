@@ -43,6 +43,7 @@ func randomMentions(random *rand.Rand, rows, entities int) [][]mention {
 }
 
 func TestMentions(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, rows := range []int{0, 1, 15, 16, 17, 100} {
 		list := randomMentions(random, rows, 1000)
@@ -97,6 +98,7 @@ func FuzzMentions(f *testing.F) {
 // TestMergeForgedMentions checks that merging a segment whose mentions name entities without
 // postings does not panic. The merged segment may be damaged or have any content.
 func TestMergeForgedMentions(t *testing.T) {
+	t.Parallel()
 	v := wholeView(buildSegment(t, upTo(9)...))
 	random := rand.New(rand.NewPCG(3, 3))
 	for range 200 {

@@ -229,6 +229,7 @@ func mergedFilters(t *testing.T, r *rand.Rand, docs []filteredDocument) ([]filte
 }
 
 func TestFiltersKeepWhatMatches(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	compared, held := 0, 0
 	rounds, filters := 12, 300
@@ -269,6 +270,7 @@ func TestFiltersKeepWhatMatches(t *testing.T) {
 
 // TestRangesOfManyValues checks ranges of keys that have enough values for anchors.
 func TestRangesOfManyValues(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	docs := make([]filteredDocument, 12_000)
 	next := uint32(0)
@@ -319,6 +321,7 @@ func TestRangesOfManyValues(t *testing.T) {
 }
 
 func TestMergedFiltersAreThoseOfTheDocuments(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {
 		docs, merged := mergedFilters(t, r, randomDocuments(r, 1000))
@@ -330,6 +333,7 @@ func TestMergedFiltersAreThoseOfTheDocuments(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	docs := randomDocuments(r, 500)
 	f := encodeFilters(t, docs)
@@ -351,6 +355,7 @@ func TestAllowed(t *testing.T) {
 }
 
 func TestInCollections(t *testing.T) {
+	t.Parallel()
 	docs := randomDocuments(rand.New(rand.NewPCG(7, 8)), 500)
 	f := encodeFilters(t, docs)
 	for _, names := range [][]string{{"c1"}, {"c2", "c0"}, {"gone"}, {"c1", "gone", "c1"}} {
@@ -368,6 +373,7 @@ func TestInCollections(t *testing.T) {
 }
 
 func TestKindsAndLanguagesOfSeenChunks(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))
 	docs := randomDocuments(r, 60)
 	f := encodeFilters(t, docs)
@@ -413,6 +419,7 @@ func TestKindsAndLanguagesOfSeenChunks(t *testing.T) {
 }
 
 func TestFiltersOfValuesWithoutKind(t *testing.T) {
+	t.Parallel()
 	err := newFilterWriter().add(0, 1, assay.Metadata{"broken": {}}, assay.ACL{}, "", "")
 	if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), `"broken"`) {
 		t.Errorf("add of a value of no kind = %v, want %v that names the key", err, assay.ErrInvalid)

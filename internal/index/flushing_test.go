@@ -14,6 +14,7 @@ import (
 // TestFlushSourceFails checks that a Flush during which the source fails leaves no partial state,
 // and that the next Flush succeeds.
 func TestFlushSourceFails(t *testing.T) {
+	t.Parallel()
 	s, dir := churned(t, 3, 60)
 	random := rand.New(rand.NewPCG(3, 3))
 	ix := opened(t, index.OpenSmall, s, dir)
@@ -51,6 +52,7 @@ func TestFlushSourceFails(t *testing.T) {
 
 // TestFlushBesideMerges checks that concurrent flushes and merges do not remove each other's files.
 func TestFlushBesideMerges(t *testing.T) {
+	t.Parallel()
 	rounds := indextest.Rounds(30, 150, 5000)
 	s, dir := churned(t, 5, 40)
 	random := rand.New(rand.NewPCG(5, 5))
@@ -86,6 +88,7 @@ func TestFlushBesideMerges(t *testing.T) {
 // TestFlushSweeps checks that the first Flush removes the leftovers of a crash even if nothing has
 // changed.
 func TestFlushSweeps(t *testing.T) {
+	t.Parallel()
 	s, dir := churned(t, 6, 10)
 	for _, name := range []string{"0123456789abcdef01234567.segment", "0123456789abcdef01234567.vectors", "0123456789abcdef01234567.segment.tmp", "MANIFEST.tmp"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("half a file"), 0o600); err != nil {

@@ -45,6 +45,7 @@ func fill(t *testing.T, path string, leaveBytes int) {
 // correctly from memory and from the files on disk meanwhile. When space is available again, the
 // next Flush must write everything and leave no incomplete files.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t)
 	dir, filler := filepath.Join(disk, "index"), filepath.Join(disk, "filler")
 	s := indextest.NewSource("a")

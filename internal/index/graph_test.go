@@ -81,6 +81,7 @@ func graphOf(t testing.TB, ix *index.Searcher, access assay.Access, q assay.Quer
 }
 
 func TestGraph(t *testing.T) {
+	t.Parallel()
 	source := indextest.NewSource("a")
 	ix := small(t, source, t.TempDir())
 	old := indextest.NewEntry("c", "old", "Engines", "The Analytical Engine was described by Ada Lovelace.", "It never ran.")
@@ -145,6 +146,7 @@ func randomGraphEntry(random *rand.Rand) indextest.Entry {
 // TestGraphHidden checks that, after random changes of the index, a graph equals that of a tenant
 // that has only the passages that the search may find.
 func TestGraphHidden(t *testing.T) {
+	t.Parallel()
 	rounds := indextest.Rounds(8, 40, 2000)
 	for seed := range uint64(3) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -210,6 +212,7 @@ func checkHidden(t *testing.T, ix *index.Searcher, latest map[string]indextest.E
 }
 
 func TestGraphErrors(t *testing.T) {
+	t.Parallel()
 	source := indextest.NewSource("a")
 	e := indextest.NewEntry("c", "d", "", "Ada Lovelace is here.")
 	source.Put(e)

@@ -15,6 +15,7 @@ import (
 // TestLarge repeats the random checks with more chunks than a bitmap container, a window or a short
 // list holds, in one segment and in several, with deletions.
 func TestLarge(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("ASSAY_LONG") != "1" {
 		t.Skip("reads every document for every question: only with ASSAY_LONG=1")
 	}

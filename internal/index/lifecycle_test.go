@@ -53,6 +53,7 @@ func putMany(s *indextest.Source, from, to int) {
 // TestSettle checks that after Settle few segments are left, and files that the manifest does not
 // name are removed.
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
 	ix := small(t, s, dir)
@@ -108,6 +109,7 @@ func TestBuildersShare(t *testing.T) {
 // TestMergeAfterLookAtManifest checks that segments are still merged after a search has read the
 // manifest of a concurrent Flush and found it outdated.
 func TestMergeAfterLookAtManifest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
 	ix := small(t, s, dir)
@@ -133,6 +135,7 @@ func TestMergeAfterLookAtManifest(t *testing.T) {
 // TestLettingGoBlocksNobody checks that searches do not wait while unused files are unmapped and
 // removed.
 func TestLettingGoBlocksNobody(t *testing.T) {
+	t.Parallel()
 	s := indextest.NewSource("a")
 	ix := small(t, s, t.TempDir())
 	putMany(s, 0, 10)
@@ -148,6 +151,7 @@ func TestLettingGoBlocksNobody(t *testing.T) {
 // TestMergeFails checks that the error of a failed merge is reported, and that the merge is tried
 // again after the next Flush.
 func TestMergeFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
 	ix := small(t, s, dir)
@@ -184,6 +188,7 @@ func TestMergeFails(t *testing.T) {
 // TestMergeGivenUp checks that Settle abandons the merge when its context ends, and that Close does
 // too.
 func TestMergeGivenUp(t *testing.T) {
+	t.Parallel()
 	s := indextest.NewSource("a")
 	ix := small(t, s, t.TempDir())
 	putMany(s, 0, 300)
@@ -207,6 +212,7 @@ func TestMergeGivenUp(t *testing.T) {
 // TestChangesDuringMerge checks that searches, updates and Flush proceed during a merge, and that
 // documents deleted meanwhile are gone afterwards, both in memory and on disk.
 func TestChangesDuringMerge(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
 	ix := small(t, s, dir)
@@ -253,6 +259,7 @@ func TestChangesDuringMerge(t *testing.T) {
 // TestReaderAdopts checks that a process that only reads adopts the writer's files instead of
 // reading the source, and never writes.
 func TestReaderAdopts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
 	writer := small(t, s, dir)
@@ -292,6 +299,7 @@ func TestReaderAdopts(t *testing.T) {
 // TestFolderDeleted checks that the folder may be deleted at any time, even under an open index,
 // and that the next Flush writes everything again.
 func TestFolderDeleted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "index")
 	s := indextest.NewSource("a")
 	ix := small(t, s, dir)
@@ -320,6 +328,7 @@ func TestFolderDeleted(t *testing.T) {
 
 // TestCloseUnmaps checks that Close unmaps all files, including those that a search was using.
 func TestCloseUnmaps(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("mappings are listed in /proc")
 	}

@@ -34,6 +34,7 @@ func edition(n int) indextest.Entry {
 // TestNearestOfMovingSource checks that a document that is replaced between reading the text and
 // reading the vectors is found by its vector.
 func TestNearestOfMovingSource(t *testing.T) {
+	t.Parallel()
 	s := &movingSource{Source: indextest.NewSource("a"), left: 20}
 	first := edition(s.left)
 	s.Put(first)

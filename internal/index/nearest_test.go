@@ -39,6 +39,7 @@ func similarityOf(m Metric, a, b []float32) float64 {
 }
 
 func TestNearestOfFew(t *testing.T) {
+	t.Parallel()
 	for _, dimensions := range []int{1, 2, 31, 32, 33, 63, 64, 65, 100, 384, 1000} {
 		for _, m := range []Metric{Cosine, Dot, L2} {
 			t.Run(fmt.Sprintf("%d %s", dimensions, m), func(t *testing.T) {
@@ -135,6 +136,7 @@ func near(m Metric, a, b, norms float64) bool {
 }
 
 func TestNearestRefuses(t *testing.T) {
+	t.Parallel()
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	views := []vectorView{{vectors: sidecarOf(t, 2, nil, [][]float32{{1, 2}}), ids: idsOf(1)}}
 	for _, q := range []Vector{
@@ -157,6 +159,7 @@ const manyRows = 20_000
 
 // TestNearestOfMany checks the promised recall, with and without filters.
 func TestNearestOfMany(t *testing.T) {
+	t.Parallel()
 	const dimensions, rounds = 96, 20
 	for _, norms := range []float64{0, 0.5} {
 		r := rand.New(rand.NewPCG(1, uint64(10*norms)))
@@ -211,6 +214,7 @@ func TestNearestOfMany(t *testing.T) {
 // TestNearestOfSparse keeps so few rows that the others are not estimated, but more than are
 // rescored.
 func TestNearestOfSparse(t *testing.T) {
+	t.Parallel()
 	const dimensions, rounds = 96, 20
 	r := rand.New(rand.NewPCG(1, 17))
 	rows, queries := clustered(r, manyRows, rounds, dimensions, 0.3)
@@ -242,6 +246,7 @@ func TestNearestOfSparse(t *testing.T) {
 // TestNearestOverViews checks that the results are the same if the rows are in one sidecar or in
 // several around the same centre.
 func TestNearestOverViews(t *testing.T) {
+	t.Parallel()
 	const dimensions = 64
 	r := rand.New(rand.NewPCG(1, 12))
 	rows, queries := clustered(r, manyRows, 10, dimensions, 0.3)
@@ -281,6 +286,7 @@ func TestNearestOverViews(t *testing.T) {
 
 // TestNearestTies checks that among many chunks with the same vectors the smallest IDs win.
 func TestNearestTies(t *testing.T) {
+	t.Parallel()
 	const dimensions = 32
 	r := rand.New(rand.NewPCG(1, 13))
 	distinct := [][]float32{gaussian(r, dimensions, 1), gaussian(r, dimensions, 1), gaussian(r, dimensions, 1)}
@@ -316,6 +322,7 @@ func TestNearestTies(t *testing.T) {
 // TestNearestSample checks that the short list is the same if the best rows are adjacent, so that
 // the sample of estimates misses them or consists only of them.
 func TestNearestSample(t *testing.T) {
+	t.Parallel()
 	const dimensions = 64
 	r := rand.New(rand.NewPCG(1, 14))
 	rows, queries := clustered(r, manyRows, 1, dimensions, 0)
@@ -358,6 +365,7 @@ func sorted(rows []scoredRow) []scoredRow {
 }
 
 func TestNearestCancelled(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 15))
 	for _, chunks := range []int{100, manyRows} {
 		view := vectorView{vectors: sidecarOf(t, 8, nil, randomRows(r, chunks, 8, 0)), ids: idsOf(chunks)}
@@ -371,6 +379,7 @@ func TestNearestCancelled(t *testing.T) {
 
 // TestBest compares best with sorting.
 func TestBest(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 16))
 	rows := make([][]float32, 500)
 	for i := range rows {
@@ -400,6 +409,7 @@ func TestBest(t *testing.T) {
 // ASSAY_VECTORS_ROWS rows (default: all) are used. A file next to it has the queries in the same
 // format: NAME.queries.f32 for NAME.f32.
 func TestRecallOfReal(t *testing.T) {
+	t.Parallel()
 	file := os.Getenv("ASSAY_VECTORS")
 	if file == "" {
 		t.Skip("ASSAY_VECTORS names no file of vectors")

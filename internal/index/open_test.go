@@ -35,6 +35,7 @@ func flushed(t *testing.T) (*indextest.Source, string) {
 
 // TestLost checks that Lost returns the reason why an existing index is not used.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	rewrite := func(change func(file []byte)) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			file, err := os.ReadFile(path)
@@ -106,6 +107,7 @@ func TestLost(t *testing.T) {
 // TestFlushRemoves checks that Flush removes index files that the manifest does not name, and
 // leaves other files alone.
 func TestFlushRemoves(t *testing.T) {
+	t.Parallel()
 	s, dir := flushed(t)
 	for _, name := range []string{"stale.segment", "MANIFEST.123.tmp", "notes.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
@@ -142,6 +144,7 @@ func TestFlushRemoves(t *testing.T) {
 // TestFlushFails checks that a Flush that cannot write returns the reason, and that the index
 // remains usable in memory.
 func TestFlushFails(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -163,6 +166,7 @@ func TestFlushFails(t *testing.T) {
 
 // TestLongQuestion checks that a question of a megabyte is answered normally.
 func TestLongQuestion(t *testing.T) {
+	t.Parallel()
 	s, dir := flushed(t)
 	ix, err := index.Open(t.Context(), dir, s)
 	if err != nil {

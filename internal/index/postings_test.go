@@ -55,6 +55,7 @@ func readPostings(p postings) (list []posting, err error) {
 }
 
 func TestPostings(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, shape := range shapes() {
 		t.Run(fmt.Sprintf("%+v", shape), func(t *testing.T) {
@@ -123,6 +124,7 @@ func checkSets(t *testing.T, p postings, list []posting, set bitset) {
 
 // TestWidePostings checks gaps of every width, in lists without a segment.
 func TestWidePostings(t *testing.T) {
+	t.Parallel()
 	for width := range 33 {
 		var gaps, tfs [blockSize]uint32
 		want := make([]posting, blockSize)
@@ -158,6 +160,7 @@ func TestWidePostings(t *testing.T) {
 }
 
 func TestPostingsOfNothing(t *testing.T) {
+	t.Parallel()
 	var p postings
 	set := newBitset(10)
 	set.fill(10)

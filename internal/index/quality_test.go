@@ -127,6 +127,7 @@ func loadCorpus(t testing.TB, dir string) (index.Index, map[string]string) {
 
 // TestQuality compares the ranking's nDCG@10, in thousandths, with golden figures.
 func TestQuality(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join(testdata(t), "data", "retrieval")
 	golden, err := os.ReadFile(filepath.Join("testdata", "quality.txt"))
 	if err != nil {

@@ -155,6 +155,7 @@ func rounds(short, normal, long int) int {
 
 // TestBestByTextIsExhaustive checks that pruning does not change the result, to the last unit.
 func TestBestByTextIsExhaustive(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(rounds(30, 300, 20_000)) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		idfs := randomIDFs(random)
@@ -180,6 +181,7 @@ func TestBestByTextIsExhaustive(t *testing.T) {
 }
 
 func TestContribution(t *testing.T) {
+	t.Parallel()
 	for _, average := range []float64{0, 1, 116.5, 1e9} {
 		for _, tf := range []uint32{1, 2, 30, 1<<32 - 1} {
 			for _, length := range []uint32{0, 1, 117, 1<<32 - 1} {
@@ -202,6 +204,7 @@ func TestContribution(t *testing.T) {
 // TestBound checks that no posting of a block contributes more than the block's bound, for any
 // average.
 func TestBound(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(4, 4))
 	for range rounds(300, 3000, 100_000) {
 		lengths := make([]uint32, 2*blockSize)
@@ -232,6 +235,7 @@ func TestBound(t *testing.T) {
 }
 
 func TestBestByTextEndsWhenCancelled(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 5))
 	for _, terms := range []int{3, maxCursors + 1} {
 		ctx, cancel := context.WithCancel(t.Context())

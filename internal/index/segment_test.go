@@ -203,6 +203,7 @@ func evenDocuments(s *segment, odd uint32) bitset {
 // TestMerge checks that merging two complementary halves of a segment restores its content,
 // including vectors.
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	whole := wholeView(buildSegment(t, upTo(20)...))
 	whole = withVectors(t, whole, "m", 0, func(row uint32) bool { return row%3 != 0 })
 	whole = withVectors(t, whole, "m", 0.5, func(row uint32) bool { return row%5 == 0 }) // replaces some
@@ -240,6 +241,7 @@ func TestMerge(t *testing.T) {
 // TestMergeLate checks that deletions and vectors that arrive during a merge are applied to the
 // merged segment.
 func TestMergeLate(t *testing.T) {
+	t.Parallel()
 	a, b, other := wholeView(buildSegment(t, upTo(12)...)), wholeView(buildSegment(t, 12, 13, 14, 15)), wholeView(buildSegment(t, 16, 17, 18, 19))
 	a = withVectors(t, a, "m", 0, func(row uint32) bool { return row%2 == 0 })
 	b = b.without(evenDocuments(b.segment, 0))
@@ -281,6 +283,7 @@ func TestMergeLate(t *testing.T) {
 // TestToMerge checks that few segments are left, in whatever sizes documents arrive, and that a
 // chunk is not merged often.
 func TestToMerge(t *testing.T) {
+	t.Parallel()
 	const smallRows = 2048
 	settle := func(sizes []int) (left []int, rewritten int) {
 		var views []*view
@@ -326,6 +329,7 @@ func TestToMerge(t *testing.T) {
 
 // TestScore checks the score against its formula, computed here from the texts.
 func TestScore(t *testing.T) {
+	t.Parallel()
 	titles := []string{"red fox", "a dog", ""}
 	bodies := []string{"the fox is quick and the fox is red", "dogs chase a fox", "nothing of that here, only long and boring words"}
 	builder := newBuilder()
@@ -376,6 +380,7 @@ func TestScore(t *testing.T) {
 // TestIDs checks that IDs must be 32 lower-case hexadecimal digits, and that documents with other
 // IDs are not indexed.
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	good := assay.DocumentID("c", "x")
 	if raw, ok := parseID(good); !ok || hex.EncodeToString(raw[:]) != good {
 		t.Errorf("parseID(%s) = %x, %v", good, raw, ok)
@@ -399,6 +404,7 @@ func fileOf(s *segment) []byte { return slices.Clone(s.file.bytes) }
 
 // TestSegmentDamaged checks that every flipped bit and every truncation of a file is detected.
 func TestSegmentDamaged(t *testing.T) {
+	t.Parallel()
 	good := buildSegment(t, upTo(20)...)
 	for n := 0; n < len(good.file.bytes); n += 1 + n/8 {
 		if _, err := openSegment(&file{bytes: good.file.bytes[:n]}); err == nil {
@@ -418,6 +424,7 @@ func TestSegmentDamaged(t *testing.T) {
 
 // TestFrame checks that a frame returns the sections as written, each aligned for mapping.
 func TestFrame(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 50 {
 		var want [][]byte
@@ -466,6 +473,7 @@ type failingWriter struct{ err error }
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestBitset(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {
 		n := 1 + r.IntN(300)
@@ -500,6 +508,7 @@ func TestBitset(t *testing.T) {
 }
 
 func TestWriteError(t *testing.T) {
+	t.Parallel()
 	for cause, want := range map[error]error{syscall.ENOSPC: assay.ErrFull, syscall.EROFS: assay.ErrReadOnly, fs.ErrPermission: assay.ErrReadOnly} {
 		if err := writeError(&fs.PathError{Op: "write", Path: "x", Err: cause}); !errors.Is(err, want) || !errors.Is(err, cause) {
 			t.Errorf("writeError(%v) = %v, want %v", cause, err, want)

@@ -25,6 +25,7 @@ var _ index.VectorSource = store.Content(nil)
 // is dropped, and the index is written, merged, opened again and deleted. A reader in another
 // process follows.
 func TestStore(t *testing.T) {
+	t.Parallel()
 	ctx, dir, rng := t.Context(), t.TempDir(), rand.New(rand.NewPCG(8, 3))
 	s, err := sqlite.Open(ctx, t.TempDir())
 	if err != nil {

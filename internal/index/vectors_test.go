@@ -88,6 +88,7 @@ func gaussian(r *rand.Rand, dimensions int, deviation float64) []float32 {
 }
 
 func TestVectorsRefused(t *testing.T) {
+	t.Parallel()
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	var b bytes.Buffer
 	w := newVectorsWriter(&b, "a model", 2, []float32{0, 0})
@@ -104,6 +105,7 @@ func TestVectorsRefused(t *testing.T) {
 }
 
 func TestVectorsHoldWhatWasAdded(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 7))
 	for _, chunks := range []int{0, 1, 63, 64, 65, 1023, 1024, 1025, 2500} {
 		const dimensions = 40
@@ -136,6 +138,7 @@ func TestVectorsHoldWhatWasAdded(t *testing.T) {
 
 // TestVectorsMerged copies the rows of two sidecars into one.
 func TestVectorsMerged(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 8))
 	const dimensions = 70
 	rows := randomRows(r, 3000, dimensions, 0.2)
@@ -190,6 +193,7 @@ func (w *shortWriter) Write(b []byte) (int, error) {
 }
 
 func TestVectorsWriterStops(t *testing.T) {
+	t.Parallel()
 	rows := randomRows(rand.New(rand.NewPCG(1, 9)), 1500, 8, 0)
 	size := len(sidecarBytes(t, 8, nil, rows))
 	for left := 0; left < size; left += 1 + size/50 {
@@ -248,6 +252,7 @@ func searchDamaged(t *testing.T, file []byte) {
 }
 
 func TestVectorsDamaged(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 18))
 	for _, dimensions := range []int{3, 70} {
 		whole := sidecarBytes(t, dimensions, nil, randomRows(r, damagedChunks, dimensions, 0.1))

@@ -1,7 +1,6 @@
 package prompted
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,7 +75,11 @@ func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
 // If that is unclear, as for a text of mostly names, the language of about decides.
 func nounsCapitalised(text, about string) bool {
 	const manyNouns = 0.3 // of the words that do not begin a sentence
-	switch cmp.Or(language.Guess(text), language.Guess(about)) {
+	code := language.Guess(text)
+	if code == "" {
+		code = language.Guess(about)
+	}
+	switch code {
 	case "de", "lb":
 		return true
 	case "":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lexical"
@@ -132,10 +133,10 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	}
 	held := strings.ToLower(visible.Line(said.String()))
 	for _, q := range r.Queries {
-		nouned := nounsCapitalised(q, held) || nounsCapitalised(in.Question, held)
+		nouned := sync.OnceValue(func() bool { return nounsCapitalised(q, held) || nounsCapitalised(in.Question, held) })
 		for _, name := range append(lexical.Names(q), digits(q)...) {
 			name = possessive.ReplaceAllString(visible.Line(name), "")
-			if !(nouned && plainWord(name)) && !strings.Contains(held, strings.ToLower(name)) {
+			if !strings.Contains(held, strings.ToLower(name)) && !(plainWord(name) && nouned()) {
 				problems = append(problems, fmt.Sprintf("%q is not in the conversation", shorten(name, 60)))
 			}
 		}
