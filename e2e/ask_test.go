@@ -129,7 +129,7 @@ func TestLlamaAsk(t *testing.T) {
 	u := newUser(t, l)
 	t.Run("doctor tries it", func(t *testing.T) {
 		r := u.run(t, "doctor", "--data", t.TempDir())
-		if !strings.Contains(r.stdout, "openai/tiny: answers") || r.code != 0 {
+		if !strings.Contains(r.stdout, "openai/tiny: replied") || r.code != 0 {
 			t.Errorf("doctor, exit code %d:\n%s\n%s", r.code, r.stdout, r.stderr)
 		}
 	})
