@@ -29,14 +29,7 @@ var autoSpec = Spec{
 // A question that describes a thing instead of naming it, as in "the spouse of the director of Jump
 // for Glory", is searched once with a far walk over the entity graph, like Graph. If that is
 // insufficient, the question is split as in Multihop, except that names contained in the hits are
-// not searched for and only the likeliest name is tried. The table has the share of questions with
-// all gold in ten passages, the match of the answer, and the steps, on hotpotqa-train100,
-// musique-train100 and clapnq-answerable:
-//
-//	           static       multihop         auto
-//	hotpotqa   .99 .37 5.0  .99 .46  9.1  .98 .38 5.7
-//	musique    .76 .15 5.0  .84 .46 12.7  .83 .32 6.2
-//	clapnq     .99 .06 5.0  .99 .05  6.5  .99 .06 5.3
+// not searched for and only the likeliest name is tried. docs/strategies.md has figures.
 func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	if name := env.Settings.Auto.Escalate; !slices.Contains(Escalations(), name) {

@@ -34,7 +34,7 @@ type VerifySettings struct {
 	// trained on, of the 171 of them whose passage the reader finds likely to answer (from 0.6
 	// on, as an answer needs), of 680 sentences that answer another question about the document,
 	// and of 120 right paraphrases and 240 that answer another question. Measure again when the
-	// reader changes (TestMeasureRelevance in package eval).
+	// reader changes (TestMeasureRelevance in train/fit).
 	//
 	//	threshold            0.02  0.05  0.10  0.15  0.20  0.30
 	//	right                 3.8  10.8  19.6  25.1  28.9  37.4
