@@ -37,8 +37,8 @@ func TestCheckSummary(t *testing.T) {
 	}
 }
 
-// TestRungSummary checks that the trace names each rung of the ladder with its search, what it
-// brought and why it was taken.
+// TestRungSummary checks that the trace names each rung of the ladder with its search, its hits and
+// its reason.
 func TestRungSummary(t *testing.T) {
 	t.Parallel()
 	filter := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.StringValue("2024")}

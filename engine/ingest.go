@@ -45,8 +45,8 @@ type IngestRequest struct {
 	Embedding func(EmbedProgress)
 }
 
-// Ingest reads new and changed documents, removes those that have disappeared, and leaves the
-// others unchanged. Other processes can search each document as soon as it is stored.
+// Ingest reads new and changed documents, and removes documents whose source is gone. Other
+// processes can search a document once it is stored.
 //
 // Ingest returns when the text is stored and searchable. With Wait, the vectors are made before
 // Ingest returns; otherwise they are made in the background or by Embed, and until then searches

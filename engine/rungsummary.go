@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// rungSummary describes a rung of the escalation ladder: what was searched, what it brought and why
-// it was taken.
+// rungSummary describes a rung of the escalation ladder: its search, the hits, and the reason for
+// taking it.
 func rungSummary(rec assay.Record) string {
 	if names := decode[[]string](rec.Output); names != nil {
 		return counted(len(*names), "collection") + ": " + strings.Join(*names, ", ")

@@ -9,7 +9,8 @@
 //   - [github.com/assay-rag/assay/eval/answers] asks whole questions, finds the step at which each was
 //     lost, and compares systems; [github.com/assay-rag/assay/eval/judge] judges what words cannot
 //     and [github.com/assay-rag/assay/eval/report] writes pages and CSV.
-//   - [github.com/assay-rag/assay/eval/abstention] takes answers away and counts what is answered.
+//   - [github.com/assay-rag/assay/eval/abstention] removes the answers of questions from their
+//     documents and counts the false answers.
 //   - [github.com/assay-rag/assay/eval/claims] measures verifiers on labelled claims, some of them made
 //     by [github.com/assay-rag/assay/eval/mutate].
 //   - [github.com/assay-rag/assay/eval/tune] chooses settings, and

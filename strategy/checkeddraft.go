@@ -78,13 +78,26 @@ func (w checkedDraft) refused() []checkedClaim {
 // nothingSupported reports whether no claim is supported although something was drafted or the
 // generator failed. A failure of the verifier does not count.
 func (w checkedDraft) nothingSupported() bool {
-	return w.readable && failedCount(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
+	attempted := len(w.checked) > 0 || w.draft.Failure != ""
+	return w.wasVerified() && attempted && len(w.supported()) == 0
 }
+
+// wasVerified reports whether the evidence could be read and the verifier judged every claim.
+func (w checkedDraft) wasVerified() bool { return w.readable && failedCount(w.checked) == 0 }
 
 // canImprove reports whether a part of the draft was refused or unusable, so that another draft may
 // word it better.
 func (w checkedDraft) canImprove() bool {
-	return w.readable && w.draft.Failure == "" && failedCount(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
+	return w.wasVerified() && w.draft.Failure == "" && len(w.refused())+len(w.unusable) > 0
+}
+
+// replaces reports whether a second draft is better than the first: it has more supported claims, or
+// as many as that of a small model and no shortcoming of it.
+func (w checkedDraft) replaces(first checkedDraft, bySmall bool) bool {
+	if w.supportedCount() != first.supportedCount() {
+		return w.supportedCount() > first.supportedCount()
+	}
+	return bySmall && !w.needsLargeModel()
 }
 
 // write writes and verifies a draft. If some claims of a model's draft are refused, the model is
@@ -126,7 +139,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, note
 		second, err := e.draft(ctx, s.Sub(judged.Again, 0), e.Roles.Generator, model, false, again, notes)
 		second.byModel = !second.draft.StoodIn
 		switch {
-		case err == nil && (second.supportedCount() > w.supportedCount() || first.small && second.supportedCount() == w.supportedCount() && !second.needsLargeModel()):
+		case err == nil && second.replaces(w, first.small):
 			w = second
 		case stopOf(err) != "":
 			ended = err

@@ -73,7 +73,7 @@ func (sq *subQuestion) belowFloor(e Env) string {
 // askQuerier has the querier name the next search for hits that were not graded, since a grader
 // would have named it. It asks nothing if no further search can follow.
 func (sq *subQuestion) askQuerier(ctx context.Context, s run.Scope, e Env) error {
-	if e.Roles.Rewriter == nil || sq.iterations >= e.Limits.Iterations {
+	if sq.iterations >= e.Limits.Iterations {
 		return nil
 	}
 	var history searchHistory

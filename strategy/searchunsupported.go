@@ -95,7 +95,9 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []subQues
 // searchClaim searches for a claim and returns the best hits that are not yet evidence.
 func (e Env) searchClaim(ctx context.Context, s run.Scope, sq *subQuestion, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
 	q := assay.Query{Text: strings.Join(c.searchWords(), " "), Filter: sq.lastFilter()}
-	if sq.cutShort() || sq.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || sq.wasSearched(q.Text, q.Filter) {
+	ended := sq.cutShort() || sq.iterations >= e.Limits.Iterations
+	searchable := q.Text != "" && len(q.Text) <= maxQuery && !sq.wasSearched(q.Text, q.Filter)
+	if ended || !searchable {
 		return nil, nil
 	}
 	found, err := e.search(ctx, s, q)

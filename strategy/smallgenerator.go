@@ -48,5 +48,6 @@ func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, 
 // needsLargeModel reports whether the large generator should rewrite a draft of the small one: no
 // claim is supported, the draft is unusable, or it reports an open point.
 func (w checkedDraft) needsLargeModel() bool {
-	return w.readable && failedCount(w.checked) == 0 && (w.draft.Failure != "" || len(w.draft.Open) > 0 || len(w.supported()) == 0)
+	incomplete := w.draft.Failure != "" || len(w.draft.Open) > 0 || len(w.supported()) == 0
+	return w.wasVerified() && incomplete
 }

@@ -13,9 +13,9 @@
 //     words, and falsely answered if any claim is shown.
 //   - conflicts: pairs of documents that conflict and are reported as conflicting, and pairs that
 //     agree and are reported as well.
-//   - everyday: questions over parts of four manuals. The answer has what was asked, in 60 words, and
-//     for questions in other words than the text's; lists are complete; unanswerable questions are
-//     refused.
+//   - everyday: questions over parts of four manuals. It counts answers that contain the expected
+//     words, at all, within 60 words, and for questions worded differently from the text; complete
+//     lists; and refused unanswerable questions.
 //   - handbook: the same over four documents of the folder.
 //   - paraphrased: right answers in other words, written by a scripted model, that whole runs show,
 //     with the local verifier and with a scripted one.

@@ -184,7 +184,17 @@ func qualityPlots(r answers.Report) []template.HTML {
 			}
 			points = append(points, p)
 		}
-		if !spent || cost.figure == "steps" && len(all) > 0 || cost.figure == "latency_ms" && slices.ContainsFunc(r.Systems, func(s answers.System) bool { _, ok := findFigure(s, "latency_p50_ms"); return ok }) {
+		var redundant bool
+		switch cost.figure {
+		case "steps": // a stand-in for real costs
+			redundant = len(all) > 0
+		case "latency_ms":
+			redundant = slices.ContainsFunc(r.Systems, func(s answers.System) bool {
+				_, hasMedian := findFigure(s, "latency_p50_ms")
+				return hasMedian
+			})
+		}
+		if !spent || redundant {
 			continue
 		}
 		f := plot.Frame{Title: "Right answers against " + costName(cost.figure), X: plot.Axis{Label: cost.label}, Y: plot.Axis{Label: "share of right answers", High: 1}}

@@ -10,9 +10,7 @@ import (
 
 // Clarify implements role.Clarifier. It decides that a question is ambiguous if it has several
 // possible meanings, or a word without an antecedent. A question with one meaning and hits of
-// one document is clear. It decides that a question is ambiguous if it has several possible
-// meanings, or a word without an antecedent. A question with one meaning and hits of one
-// document is clear. It returns an error only when ctx has ended.
+// one document is clear. It returns an error only when ctx has ended.
 func (Rewriter) Clarify(ctx context.Context, _ role.Caller, in role.ClarifyInput) (role.Clarity, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Clarity{}, err

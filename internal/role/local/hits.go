@@ -10,8 +10,7 @@ import (
 )
 
 // Score implements role.Scorer. It scores hits by the relevance that the reader gives them, else
-// by their own. It scores hits by the relevance that the reader gives them, else by their own.
-// It returns an error only when ctx has ended.
+// by their own. It returns an error only when ctx has ended.
 func (s Judge) Score(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
 	readings, err := ReadHits(ctx, s.Reader, question, hits)
 	if ctx.Err() != nil {
@@ -103,9 +102,8 @@ const (
 )
 
 // GradeRetrieval implements role.RetrievalGrader. It grades hits by the reader's probability
-// that they answer the question or are relevant to it, else by their own relevance. It grades
-// hits by the reader's probability that they answer the question or are relevant to it, else by
-// their own relevance. It returns an error only when ctx has ended.
+// that they answer the question or are relevant to it, else by their own relevance. It returns
+// an error only when ctx has ended.
 func (g Judge) GradeRetrieval(ctx context.Context, _ role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
 	readings, err := ReadHits(ctx, g.Reader, question, hits)
 	if ctx.Err() != nil {

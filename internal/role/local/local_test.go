@@ -542,7 +542,7 @@ func TestAnswerGrader(t *testing.T) {
 		{finds(map[string]float64{"80": 0.8}), answer("It is 80.", false), 0.8},
 		{finds(map[string]float64{"80": 0.8}), answer("The crane in Porto was installed in 1932.", false), 0},
 		{nil, answer("It opens port 80.", true), 1},
-		{nil, answer("Bananas are yellow.", false), 1.0 / 3}, // what it stands under counts
+		{nil, answer("Bananas are yellow.", false), 1.0 / 3}, // its headings count
 	} {
 		g, err := local.Judge{Reader: tt.reader}.GradeAnswer(t.Context(), nil, tt.in)
 		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic {

@@ -14,10 +14,8 @@ import (
 
 // Next implements role.Querier. It chooses the first of these queries that was not searched yet:
 // a name from a sentence of the last results that has words of the question, with the words that
-// it lacks; the words of a known gap; the question's words. It chooses the first of these
-// queries that was not searched yet: a name from a sentence of the last results that has words
-// of the question, with the words that it lacks; the words of a known gap; the question's words.
-// It returns an error only when ctx has ended.
+// it lacks; the words of a known gap; the question's words. It returns an error only when ctx
+// has ended.
 func (Rewriter) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (role.NextQuery, error) {
 	if err := ctx.Err(); err != nil {
 		return role.NextQuery{}, err

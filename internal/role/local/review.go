@@ -27,8 +27,7 @@ func answered(ctx context.Context, reader llm.Reader, question, text string) (fl
 }
 
 // GradeSupport implements role.SupportGrader. It grades each statement by the verifier's
-// judgement of it. It grades each statement by the verifier's judgement of it. It returns an
-// error only when ctx has ended.
+// judgement of it. It returns an error only when ctx has ended.
 func (g Judge) GradeSupport(ctx context.Context, _ role.Caller, in role.DraftInput) (role.SupportGrades, error) {
 	out := role.SupportGrades{Grades: make([]role.Support, len(in.Draft.Statements))}
 	for i, st := range in.Draft.Statements {
@@ -155,8 +154,8 @@ func (g Judge) JudgeDraft(ctx context.Context, _ role.Caller, in role.DraftInput
 	return out, nil
 }
 
-// Criticise implements role.Critic. It rates a draft by the same review as Judge. It rates a
-// draft by the same review as Judge. It returns an error only when ctx has ended.
+// Criticise implements role.Critic. It rates a draft by the same review as Judge. It returns an
+// error only when ctx has ended.
 func (k Judge) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {
 	r, err := reviewed(ctx, k.Reader, k.Verifier, in)
 	if err != nil {
@@ -194,9 +193,7 @@ func rated(is, wanted float64) role.Rating {
 
 // Reflect implements role.Reflector. It decides whether known statements together answer a
 // question, by the reader's probability, else by the share of the question's words that they
-// hold. It decides whether known statements together answer a question, by the reader's
-// probability, else by the share of the question's words that they hold. It returns an error
-// only when ctx has ended.
+// hold. It returns an error only when ctx has ended.
 func (r Judge) Reflect(ctx context.Context, _ role.Caller, in role.ReflectInput) (role.Reflection, error) {
 	out := role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold}
 	if !(out.Threshold > 0 && out.Threshold <= 1) {

@@ -16,9 +16,7 @@ var several = lazyregexp.New(`(?i)\b(?:all|each|every|list|several|both|most|lea
 
 // Route implements role.Router. It estimates the work for a question. Questions that the planner
 // splits are complex. Questions for several things, very long and very short ones are moderate.
-// Others are simple. It estimates the work for a question. Questions that the planner splits are
-// complex. Questions for several things, very long and very short ones are moderate. Others are
-// simple. It returns an error only when ctx has ended.
+// Others are simple. It returns an error only when ctx has ended.
 func (Planner) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {
 	plan, err := Planner{}.Plan(ctx, c, question)
 	if err != nil {

@@ -152,8 +152,8 @@ func TestActorCriticises(t *testing.T) {
 	}
 }
 
-// TestActorSeesPlanAndCritique checks that the actor is shown its plan, and after a step the critique
-// and the plan as it is then, as data, with and without tools.
+// TestActorSeesPlanAndCritique checks that the prompt has the plan, and after a step the critique and
+// the revised plan, as data, with and without tools.
 func TestActorSeesPlanAndCritique(t *testing.T) {
 	in := judging()
 	in.Tools = someTools

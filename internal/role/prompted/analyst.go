@@ -31,9 +31,7 @@ var analysisOutput = outputOf[analysisReply]("analysis")
 
 // Analyse implements role.Analyst. It sorts the statements of the evidence by category. A
 // statement that names something must cite a source that contains the name verbatim. It checks
-// this, and drops and lists statements that fail. It sorts the statements of the evidence by
-// category. A statement that names something must cite a source that contains the name verbatim.
-// It checks this, and drops and lists statements that fail.
+// this, and drops and lists statements that fail.
 func (a Judge) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
 	var given []int
 	return typed[analysisReply, role.Analysis]{

@@ -26,9 +26,7 @@ const (
 
 // Clarify implements role.Clarifier. It decides whether a question is ambiguous by reading the
 // search results. The model chooses by number among the meanings that it is shown. With fewer
-// than two meanings the local role decides. It decides whether a question is ambiguous by
-// reading the search results. The model chooses by number among the meanings that it is shown.
-// With fewer than two meanings the local role decides.
+// than two meanings the local role decides.
 func (x Rewriter) Clarify(ctx context.Context, c role.Caller, in role.ClarifyInput) (role.Clarity, error) {
 	if len(in.Means) < 2 && x.Local != nil {
 		return x.Local.Clarify(ctx, c, in)

@@ -24,8 +24,7 @@ var queryOutput = outputOf[queryReply]("next_query")
 const shownBrought = 300
 
 // Next implements role.Querier. It chooses the next query. It rejects a query that repeats an
-// earlier one, by its words and the domain's synonyms. It chooses the next query. It rejects a
-// query that repeats an earlier one, by its words and the domain's synonyms.
+// earlier one, by its words and the domain's synonyms.
 func (q Rewriter) Next(ctx context.Context, c role.Caller, in role.QueryInput) (role.NextQuery, error) {
 	return typed[queryReply, role.NextQuery]{
 		job: job[queryReply]{

@@ -19,8 +19,7 @@ type reflectionReply struct {
 var reflectionOutput = outputOf[reflectionReply]("reflection")
 
 // Reflect implements role.Reflector. It judges whether the known statements suffice. It checks
-// that the coverage of COMPLETED reaches the threshold. It judges whether the known statements
-// suffice. It checks that the coverage of COMPLETED reaches the threshold.
+// that the coverage of COMPLETED reaches the threshold.
 func (r Judge) Reflect(ctx context.Context, c role.Caller, in role.ReflectInput) (role.Reflection, error) {
 	threshold := in.Threshold
 	if threshold <= 0 || threshold > 1 {

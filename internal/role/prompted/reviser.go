@@ -50,7 +50,7 @@ func (p Planner) Revise(ctx context.Context, c role.Caller, in role.RevisionInpu
 	}.do(ctx, c)
 }
 
-// writeRevision shows the plan, with as much of what was found as fits, the latest first.
+// writeRevision shows the plan with the results of as many of the latest hops as fit.
 func writeRevision(in role.RevisionInput) func(prompt, int) (string, []string, bool) {
 	n := len(in.Done)
 	return fitting(n, "searched sub-questions with what they found", func(k int) any {

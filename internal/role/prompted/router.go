@@ -15,8 +15,7 @@ type routeReply struct {
 
 var routeOutput = outputOf[routeReply]("route")
 
-// Route implements role.Router. It estimates how complex a question is. It estimates how complex
-// a question is.
+// Route implements role.Router. It estimates how complex a question is.
 func (r Planner) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {
 	return typed[routeReply, role.Route]{
 		job: job[routeReply]{

@@ -27,8 +27,7 @@ const maxScore = 10
 var scoresOutput = outputOf[scoresReply]("scores")
 
 // Score implements role.Scorer. It scores hits by reading them. A hit that is not shown, or
-// whose score is unreadable, gets the cautious score. It scores hits by reading them. A hit that
-// is not shown, or whose score is unreadable, gets the cautious score.
+// whose score is unreadable, gets the cautious score.
 func (s Judge) Score(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
 	out := role.HitScores{Scores: slices.Repeat([]float64{role.CautiousScore}, len(hits))}
 	if len(hits) == 0 {
@@ -169,8 +168,7 @@ type relevanceReply struct {
 var relevancesOutput = outputOf[relevancesReply]("retrieval_grades")
 
 // GradeRetrieval implements role.RetrievalGrader. It grades hits by reading them. A hit that is
-// not shown, or whose grade is unreadable, is partly relevant. It grades hits by reading them. A
-// hit that is not shown, or whose grade is unreadable, is partly relevant.
+// not shown, or whose grade is unreadable, is partly relevant.
 func (g Judge) GradeRetrieval(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
 	out := role.RetrievalGrades{Grades: slices.Repeat([]role.Relevance{role.PartlyRelevant}, len(hits))}
 	if len(hits) == 0 {
