@@ -22,6 +22,8 @@
 package eval
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +36,20 @@ type Progress struct {
 	Done, All int    // passages or queries
 	Before    int    // part of Done that was done before this evaluation began
 	Elapsed   time.Duration
+}
+
+// ProgressTo returns a function that prints a line for each stage and then every ten seconds.
+func ProgressTo(w io.Writer) func(Progress) {
+	var last time.Time
+	stage := ""
+	return func(p Progress) {
+		now := p.Set + ": " + p.What
+		if now == stage && time.Since(last) < 10*time.Second {
+			return
+		}
+		stage, last = now, time.Now()
+		fmt.Fprintf(w, "%s, %d of %d\n", now, p.Done, p.All)
+	}
 }
 
 // InTurn returns a function that reports one more of all items as done. It is safe for concurrent

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -43,13 +41,11 @@ func needFolders(cmd *cobra.Command, args []string) error {
 // openEval opens the selected encoder, by default the one in the binary, and finds the folder for
 // vectors.
 func (a *app) openEval(ctx context.Context, f *evalFlags) error {
-	if f.cache == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return hinted{fmt.Errorf("find the user's cache folder: %w", err), "name one with --cache"}
-		}
-		f.cache = filepath.Join(cache, "assay", "eval")
+	cache, err := retrieval.CacheDir(f.cache)
+	if err != nil {
+		return hinted{err, "name one with --cache"}
 	}
+	f.cache = cache
 	encoders, err := a.encoders()
 	if err != nil || encoders == nil {
 		return err

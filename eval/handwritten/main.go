@@ -35,10 +35,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/retrieval"
@@ -89,7 +87,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	opts.Reader = func() (llm.Reader, error) { return embedded.OpenReader() }
-	opts.Progress = progressTo(stderr)
+	opts.Progress = eval.ProgressTo(stderr)
 	if !*lexical {
 		if opts.Encoders, err = encoders(*cache); err != nil {
 			return err
@@ -112,25 +110,11 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // encoders returns the encoder in the program with a cache in a folder.
 func encoders(cache string) (retrieval.CachedEncoders, error) {
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return retrieval.CachedEncoders{}, fmt.Errorf("find the user's cache folder, or name one with -cache: %w", err)
-		}
-		cache = filepath.Join(dir, "assay", "eval")
+	cache, err := retrieval.CacheDir(cache)
+	if err != nil {
+		return retrieval.CachedEncoders{}, fmt.Errorf("%w; name a folder with -cache", err)
 	}
 	return retrieval.CachedEncoders{Encoders: embedded.Encoders{}, Dir: cache}, nil
-}
-
-// progressTo returns a function that prints a line at most every ten seconds.
-func progressTo(w io.Writer) func(eval.Progress) {
-	last := time.Now()
-	return func(p eval.Progress) {
-		if time.Since(last) >= 10*time.Second {
-			last = time.Now()
-			fmt.Fprintf(w, "%s: %s, %d of %d\n", p.Set, p.What, p.Done, p.All)
-		}
-	}
 }
 
 // writeOutcomes writes a line for each row. An empty file name writes nothing.

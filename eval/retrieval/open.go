@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,6 +26,19 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/strategy"
 )
+
+// CacheDir returns dir or, if it is empty, the folder in the user's cache that keeps the vectors of
+// evaluations.
+func CacheDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder: %w", err)
+	}
+	return filepath.Join(cache, "assay", "eval"), nil
+}
 
 // Parts are the optional parts of the search over a set.
 type Parts struct {

@@ -20,9 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/retrieval"
@@ -120,15 +118,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // partsOf opens the encoder, the cache and the reader.
 func partsOf(ctx context.Context, encoder, cache string, stderr io.Writer) (retrieval.Parts, error) {
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return retrieval.Parts{}, fmt.Errorf("find the user's cache folder, or name one with -cache: %w", err)
-		}
-		cache = filepath.Join(dir, "assay", "eval")
+	cache, err := retrieval.CacheDir(cache)
+	if err != nil {
+		return retrieval.Parts{}, fmt.Errorf("%w; name a folder with -cache", err)
 	}
 	var embedder llm.Embedder
-	var err error
 	if encoder == "" {
 		embedder, err = embedded.Open()
 	} else {
@@ -138,21 +132,7 @@ func partsOf(ctx context.Context, encoder, cache string, stderr io.Writer) (retr
 		return retrieval.Parts{}, err
 	}
 	reader, err := embedded.OpenReader()
-	return retrieval.Parts{Embedder: embedder, CacheDir: cache, Reader: reader, Progress: progressTo(stderr)}, err
-}
-
-// progressTo returns a function that prints a line for each stage and then every ten seconds.
-func progressTo(w io.Writer) func(eval.Progress) {
-	var last time.Time
-	stage := ""
-	return func(p eval.Progress) {
-		now := p.Set + ": " + p.What
-		if now == stage && time.Since(last) < 10*time.Second {
-			return
-		}
-		stage, last = now, time.Now()
-		fmt.Fprintf(w, "%s, %d of %d\n", now, p.Done, p.All)
-	}
+	return retrieval.Parts{Embedder: embedder, CacheDir: cache, Reader: reader, Progress: eval.ProgressTo(stderr)}, err
 }
 
 // writeModel writes a model in the form in which the program embeds it. An empty file name writes
