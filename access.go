@@ -12,6 +12,15 @@ import (
 type Principal struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
+
+	// Roles and Key say by what right the principal acts; they never let it see a document. Key is
+	// the ID of the API key that authenticated it; empty: another credential.
+	Roles []string `json:"roles,omitempty"`
+	Key   string   `json:"key,omitempty"`
+
+	// Collections narrows what the principal may see to the documents of these collections, as if
+	// there were no others; nil: all. An empty list allows no document.
+	Collections []string `json:"collections,omitzero"`
 }
 
 // Local returns the principal of the command line: the user who runs the process on this machine.
@@ -20,7 +29,7 @@ func Local() Principal { return Principal{User: "local"} }
 // Access compiles p into the filter that searches and reads apply. The zero Principal gets the zero
 // Access, which sees nothing.
 func (p Principal) Access() Access {
-	if p.User == "" {
+	if p.User == "" || p.Collections != nil && len(p.Collections) == 0 {
 		return Access{}
 	}
 	names := []string{"*", "user:" + p.User}
@@ -30,21 +39,27 @@ func (p Principal) Access() Access {
 		}
 	}
 	slices.Sort(names)
-	return Access{names: slices.Compact(names)}
+	a := Access{names: slices.Compact(names)}
+	if p.Collections != nil {
+		a.collections = slices.Compact(slices.Sorted(slices.Values(p.Collections)))
+	}
+	return a
 }
 
 // Access is a principal's compiled right to see documents. Only Principal.Access makes one that
 // sees anything; the zero Access sees nothing.
 type Access struct {
-	names []string // sorted, distinct; empty: sees nothing
+	names       []string // sorted, distinct; empty: sees nothing
+	collections []string // sorted, distinct; nil: all
 }
 
 // IsZero reports whether a sees no document at all.
 func (a Access) IsZero() bool { return len(a.names) == 0 }
 
-// Allows reports whether a may see a document with this ACL.
-func (a Access) Allows(acl ACL) bool {
-	if a.IsZero() {
+// Allows reports whether a may see a document of a collection with this ACL. An empty name is that of
+// no collection: a document of another service.
+func (a Access) Allows(collection string, acl ACL) bool {
+	if a.IsZero() || !a.Covers(collection) {
 		return false
 	}
 	if !acl.Restricted {
@@ -58,25 +73,42 @@ func (a Access) Allows(acl ACL) bool {
 	return false
 }
 
+// Covers reports whether a is not narrowed to other collections than this one.
+func (a Access) Covers(collection string) bool {
+	if a.collections == nil {
+		return true
+	}
+	_, ok := slices.BinarySearch(a.collections, collection)
+	return ok
+}
+
+// Collections returns the collections that a is narrowed to, sorted; nil: all.
+func (a Access) Collections() []string { return slices.Clone(a.collections) }
+
 // Names returns the ACL entries that let a see a document, sorted.
 func (a Access) Names() []string { return slices.Clone(a.names) }
 
 // Key identifies the documents that a may see. Two accesses have equal keys if and only if they
-// have the same names, whatever characters the names contain.
+// have the same names and collections, whatever characters the names contain.
 func (a Access) Key() string {
 	var key strings.Builder
 	for _, n := range a.names {
 		fmt.Fprintf(&key, "%d:%s", len(n), n)
 	}
+	for _, c := range a.collections {
+		fmt.Fprintf(&key, "%d/%s", len(c), c)
+	}
 	return key.String()
 }
 
-// MarshalJSON writes the names of a, for the journal. An Access is never read back from JSON.
+// MarshalJSON writes the names of a and its collections, as "collection:NAME", for the journal. An
+// Access is never read back from JSON.
 func (a Access) MarshalJSON() ([]byte, error) {
-	if a.names == nil {
-		return []byte("[]"), nil
+	names := append([]string{}, a.names...)
+	for _, c := range a.collections {
+		names = append(names, "collection:"+c)
 	}
-	return json.Marshal(a.names)
+	return json.Marshal(names)
 }
 
 // An ACL lists who may see a document. The zero ACL is unrestricted: every principal of the tenant

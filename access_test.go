@@ -74,9 +74,13 @@ func TestAllows(t *testing.T) {
 		{"no name", ann, restricted(), false},
 		{"an ACL that was not made by RestrictTo", ann, assay.ACL{Restricted: true, Allow: []string{"user:", "group:"}}, false},
 		{"local", assay.Local(), restricted("user:local"), true},
+		{"narrowed to its collection", assay.Principal{User: "ann", Collections: []string{"d", "c"}}, restricted("user:ann"), true},
+		{"narrowed, and not by name", assay.Principal{User: "ann", Collections: []string{"c"}}, restricted("user:bob"), false},
+		{"narrowed to another collection", assay.Principal{User: "ann", Collections: []string{"d"}}, assay.ACL{}, false},
+		{"narrowed to none", assay.Principal{User: "ann", Collections: []string{}}, assay.ACL{}, false},
 	}
 	for _, tt := range tests {
-		if got := tt.principal.Access().Allows(tt.acl); got != tt.want {
+		if got := tt.principal.Access().Allows("c", tt.acl); got != tt.want {
 			t.Errorf("%s: Allows = %v, want %v", tt.name, got, tt.want)
 		}
 	}

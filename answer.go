@@ -1,6 +1,10 @@
 package assay
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // A Status is the outcome of a question.
 type Status string
@@ -12,7 +16,7 @@ const (
 	Conflicting   Status = "conflicting"    // the documents disagree; both sides are cited
 	NotFound      Status = "not_found"      // the documents do not answer the question
 	PendingReview Status = "pending_review" // waits for a person's decision
-	Rejected      Status = "rejected"       // a person rejected it
+	Rejected      Status = "rejected"       // a person rejected it, or it was withheld
 )
 
 // A Reason is why an answer has its status, in a form for programs. Justification explains it in
@@ -45,6 +49,12 @@ const (
 	ReasonNoAnswer  Reason = "no_answer"  // not found: no passage answers the question
 	ReasonNoContent Reason = "no_content" // not found: the passages have no content to build an answer from
 	ReasonOffTopic  Reason = "off_topic"  // not found: the supported claims do not answer the question
+
+	ReasonReview            Reason = "review"             // pending review: a policy or the asker wants a person's decision
+	ReasonReviewer          Reason = "reviewer"           // rejected: a reviewer rejected it
+	ReasonExpired           Reason = "review_expired"     // rejected: no reviewer decided before the deadline
+	ReasonReviewerStatement Reason = "reviewer_statement" // incomplete: a reviewer states what the documents do not support
+	ReasonWithheld          Reason = "withheld"           // rejected: the text of a canary document was found in the answer or in a request of the run
 )
 
 // A Stop is why a run stopped searching.
@@ -58,6 +68,9 @@ const (
 	StopTokenBudget    Stop = "token_budget"
 	StopCallBudget     Stop = "call_budget"
 	StopMoneyBudget    Stop = "money_budget"
+	StopQuota          Stop = "quota"           // a limit of the user, the API key or the tenant is reached
+	StopStopped        Stop = "stopped"         // an administrator stopped the tenant or all runs
+	StopCancelled      Stop = "cancelled"       // its owner cancelled the run
 	StopNoProgress     Stop = "no_progress"     // the last searches found no new passages
 	StopCircular       Stop = "circular"        // the next step would repeat an earlier one
 	StopMalformed      Stop = "malformed_calls" // an actor's calls of tools were malformed several times in a row, or its replies unreadable
@@ -126,14 +139,36 @@ type Answer struct {
 	Searched      []Searched   `json:"searched"`  // every search, in order
 	Closest       []Closest    `json:"closest"`   // the nearest passages, if no answer was found
 	Review        *Review      `json:"review,omitempty"`
-	Notes         []Note       `json:"notes,omitempty"` // remarks on the searches (see Results.Notes) and on roles that failed, each once
-	Roles         []RoleUse    `json:"roles,omitempty"` // the models that did each role's work
-	Index         IndexVersion `json:"index"`           // the index version searched; of several searches the one with the least Coverage
+	Oversight     *Oversight   `json:"oversight,omitempty"` // nil: no person was to review it
+	Notes         []Note       `json:"notes,omitempty"`     // remarks on the searches (see Results.Notes) and on roles that failed, each once
+	Roles         []RoleUse    `json:"roles,omitempty"`     // the models that did each role's work
+	Index         IndexVersion `json:"index"`               // the index version searched; of several searches the one with the least Coverage
 	Iterations    int          `json:"iterations"`
 	Justification string       `json:"justification"` // reason for the status, in a sentence
 	Run           string       `json:"run"`
 	Usage         Usage        `json:"usage"`
 	ElapsedMS     int64        `json:"elapsed_ms"` // while the run was active
+}
+
+// A Decision is what became of an answer that waited for a person.
+type Decision string
+
+// The decisions.
+const (
+	DecisionPending  Decision = "pending"
+	DecisionApproved Decision = "approved"
+	DecisionEdited   Decision = "edited"
+	DecisionRejected Decision = "rejected"
+	DecisionExpired  Decision = "expired" // rejected because the deadline passed
+)
+
+// An Oversight is the decision of reviewers about an answer.
+type Oversight struct {
+	Decision Decision  `json:"decision"`
+	By       []string  `json:"by,omitempty"` // users who decided, in the order of their decisions
+	At       time.Time `json:"at,omitzero"`
+	Reason   string    `json:"reason,omitempty"`  // of a rejection
+	Deadline time.Time `json:"deadline,omitzero"` // by which a decision is expected, while it is pending
 }
 
 // A Review is the judgement of a strategy's own judges on its answer, in the terms of the
@@ -224,6 +259,10 @@ type Claim struct {
 
 	// Quoted is set if the claim is a sentence of the source that replaced a rejected statement.
 	Quoted bool `json:"quoted,omitempty"`
+
+	// Reviewer is the user who states the claim in a review although the documents do not support it.
+	// The text says so too. Empty: a claim from the documents.
+	Reviewer string `json:"reviewer,omitempty"`
 }
 
 // A Citation ties a claim to the words that support it: Quote is
@@ -236,12 +275,24 @@ type Citation struct {
 	URI      string   `json:"uri"`
 	Title    string   `json:"title"`
 	Heading  []string `json:"heading"`
-	Page     int      `json:"page"` // 0: the format has no pages
-	Line     int      `json:"line"` // source line of Start, from 1; 0: not known
+	Page     int      `json:"page"`           // 0: the format has no pages
+	Link     string   `json:"link,omitempty"` // PageLink(URI, Page)
+	Line     int      `json:"line"`           // source line of Start, from 1; 0: not known
 	Start    int      `json:"start"`
 	End      int      `json:"end"`
 	Quote    string   `json:"quote"`
 	Origin   Origin   `json:"origin,omitempty"`
+
+	// Boxes are where the quoted blocks lie on the source's pages, if that is known.
+	Boxes []Rectangle `json:"boxes,omitempty"`
+
+	// Provenance is set if the source does not contain the quoted text as text. The Quote of a
+	// description is a model's words about the document, not the document's.
+	Provenance ProvenanceKind `json:"provenance,omitempty"`
+	Confidence float32        `json:"confidence,omitempty"` // of recognition, in [0, 1]
+	Model      string         `json:"model,omitempty"`      // of a description
+
+	Aliases []string `json:"aliases,omitempty"` // other URIs with the same content; see Document
 
 	// Collection is the collection of the document, set if several were searched separately.
 	Collection string `json:"collection,omitempty"`
@@ -274,6 +325,10 @@ type Closest struct {
 	Line      int      `json:"line"`
 	Relevance float64  `json:"relevance"`
 	Quote     string   `json:"quote"`
+
+	Provenance ProvenanceKind `json:"provenance,omitempty"` // see Citation
+	Confidence float32        `json:"confidence,omitempty"`
+	Model      string         `json:"model,omitempty"`
 }
 
 // A RoleUse is the use of one model for a role in a run. A role that several models performed, as
@@ -323,4 +378,32 @@ type Budget struct {
 	Tokens     int           `json:"tokens"` // input and output together
 	CostMicros int64         `json:"cost_micros"`
 	Wall       time.Duration `json:"wall_ns"` // while the run is active, end to end
+}
+
+// Sources groups the citations by number, in ascending order. Within a source it keeps each quoted
+// span once, in text order, without spans that another one contains.
+func (a Answer) Sources() [][]Citation {
+	var sources [][]Citation
+	at := map[int]int{} // evidence number → index into sources
+	for _, c := range a.Citations {
+		i, ok := at[c.Number]
+		if !ok {
+			i = len(sources)
+			at[c.Number] = i
+			sources = append(sources, nil)
+		}
+		sources[i] = append(sources[i], c)
+	}
+	slices.SortFunc(sources, func(x, y []Citation) int { return cmp.Compare(x[0].Number, y[0].Number) })
+	for i, s := range sources {
+		slices.SortFunc(s, func(x, y Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)) })
+		kept, end := s[:0], -1
+		for _, c := range s { // sorted by start
+			if c.End > end {
+				kept, end = append(kept, c), c.End
+			}
+		}
+		sources[i] = kept
+	}
+	return sources
 }

@@ -29,4 +29,15 @@
 // [Evidence]. The generator writes a draft from it; package ground cuts the draft into [Claim]
 // values and checks each against the passages that it cites, which gives a [Verdict] and a
 // [Citation]. One function, in strategy/decide.go, then sets the status of the [Answer].
+//
+// # Around a question
+//
+// Package identity turns a credential into a grant: a tenant, a [Principal] and scopes. A door opens
+// an engine.Session for it, which checks the grant at each call. Package limit says what the tenant,
+// the user and the key may still spend. After the strategy, an answer that holds the text of a canary
+// (internal/canary) is withheld, and one that a policy of package review matches waits for a person.
+//
+// Each step, and each act of an administrator, is appended to the tenant's audit log. Package audit
+// signs and verifies it and proves single runs from it, package webhook tells others about it, and
+// package governance reports on it. Package backup copies all of it.
 package assay

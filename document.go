@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,9 +25,26 @@ type Document struct {
 	Text       string
 	Metadata   Metadata
 	ACL        ACL
-	Anchors    []Anchor // sorted by Start; the first starts at 0 unless Text is empty
+	Anchors    []Anchor // sorted by Start; empty if the format has neither lines nor pages
+	Structure  Structure
+	Pages      PageCounts // of Structure; a store counts them itself
 	Source     SourceInfo
+
+	// Container is the URI of the source that contains the document, such as an archive or a mail.
+	// URI is then Container + "!/" + the path inside it. It is empty for a source itself.
+	Container string
+
+	// Aliases are the URIs of other sources with the same bytes, metadata and ACL, sorted. They are
+	// not documents of their own. A store derives them from its sources.
+	Aliases []string
 }
+
+// PartSeparator separates the URI of a container from the path inside it. It occurs in no other
+// URI of a file.
+const PartSeparator = "!/"
+
+// SourceURI returns the URI of the source that the document was read from.
+func (d *Document) SourceURI() string { return cmp.Or(d.Container, d.URI) }
 
 // An Anchor gives the origin of Text[Start:], up to the next anchor: a line of the source and, if
 // the format has pages, a page.
@@ -131,6 +149,12 @@ type Chunk struct {
 	Headings []string  `json:"headings"` // outermost first; the document's title is not repeated here
 	Parent   string    `json:"parent,omitempty"`
 	Tokens   int       `json:"tokens"` // by the chunker's counter
+
+	// Provenance is set if the source does not contain the chunk's text as text. No chunk contains
+	// both text of the source and a description, and none has descriptions of two models.
+	Provenance ProvenanceKind `json:"provenance,omitempty"`
+	Confidence float32        `json:"confidence,omitempty"` // of recognition, in [0, 1]: the lowest of its blocks
+	Model      string         `json:"model,omitempty"`      // of a description
 }
 
 // A Passage is a chunk with its text and its location.

@@ -3,6 +3,7 @@ package assay
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Kinds of failure that callers handle differently. Errors of this module wrap at most one of them;
@@ -53,6 +54,33 @@ var (
 
 	// ErrSuspended means that the run waits for a human decision. It is not a failure.
 	ErrSuspended = errors.New("run is suspended")
+
+	// ErrUnauthenticated means that a credential is missing, expired, revoked or not valid here. The
+	// message does not say which, except to an operator.
+	ErrUnauthenticated = errors.New("not authenticated")
+
+	// ErrForbidden means that the principal is known and lacks the right to do this.
+	ErrForbidden = errors.New("not allowed")
+
+	// ErrQuota means that a limit of requests, runs, tokens, calls or money is reached.
+	ErrQuota = errors.New("limit reached")
+
+	// ErrStopped means that an administrator has stopped the tenant or all runs.
+	ErrStopped = errors.New("stopped by an administrator")
+
+	// ErrBusy means that this process does as much at once as it is allowed to. Another attempt in a
+	// few seconds can help.
+	ErrBusy = errors.New("too busy")
+
+	// ErrChanged means that the object is not the version that the caller named, so that it was not
+	// replaced or deleted.
+	ErrChanged = errors.New("changed meanwhile")
+
+	// ErrCancelled means that the owner of the run cancelled it.
+	ErrCancelled = errors.New("run was cancelled")
+
+	// ErrReused means that the idempotency key of the request was used for another one.
+	ErrReused = errors.New("idempotency key was used for another request")
 )
 
 // Exit codes of programs. ExitCode returns those of errors, and Status.ExitCode those of answers.
@@ -66,6 +94,7 @@ const (
 	ExitReview      = 6   // the answer waits for a person, or a person rejected it
 	ExitLocked      = 7   // another process uses the data or the run
 	ExitDamaged     = 8   // data is damaged, foreign or newer, or a replay diverged
+	ExitDenied      = 10  // not authenticated, not allowed, over a limit, or stopped
 	ExitInterrupted = 130 // interrupted by a signal
 )
 
@@ -73,29 +102,52 @@ const (
 // registered; nginx introduced it.
 const StatusClientClosed = 499
 
-// kinds maps the kinds of failure to exit codes and HTTP statuses. If an error wraps several, the
-// first row decides.
-var kinds = []struct {
-	err    error
-	exit   int
-	status int
-}{
-	{context.Canceled, ExitInterrupted, StatusClientClosed},
-	{ErrInvalid, ExitInvalid, 400},   // Bad Request
-	{ErrSuspended, ExitReview, 202},  // Accepted
-	{ErrLocked, ExitLocked, 409},     // Conflict
-	{ErrLeased, ExitLocked, 409},     // Conflict
-	{ErrDamaged, ExitDamaged, 500},   // Internal Server Error
-	{ErrForeign, ExitDamaged, 500},   // Internal Server Error
-	{ErrNewer, ExitDamaged, 500},     // Internal Server Error
-	{ErrDiverged, ExitDamaged, 409},  // Conflict
-	{ErrReadOnly, ExitError, 503},    // Service Unavailable
-	{ErrFull, ExitError, 507},        // Insufficient Storage
-	{ErrNotFound, ExitError, 404},    // Not Found
-	{ErrBudget, ExitError, 422},      // Unprocessable Content
-	{ErrDeadline, ExitError, 504},    // Gateway Timeout
-	{ErrUnavailable, ExitError, 502}, // Bad Gateway
-	{context.DeadlineExceeded, ExitError, 504},
+// A Kind is a kind of failure with its meaning for programs and over HTTP.
+type Kind struct {
+	Err    error  // one of the errors above, or one of package context
+	Name   string // a stable word, such as "not_found"
+	Exit   int    // exit code of a program
+	Status int    // HTTP status
+}
+
+// kinds are the kinds of failure. If an error wraps several, the first row decides.
+var kinds = []Kind{
+	{context.Canceled, "interrupted", ExitInterrupted, StatusClientClosed},
+	{ErrInvalid, "invalid", ExitInvalid, 400},       // Bad Request
+	{ErrSuspended, "suspended", ExitReview, 409},    // Conflict
+	{ErrLocked, "locked", ExitLocked, 409},          // Conflict
+	{ErrLeased, "leased", ExitLocked, 409},          // Conflict
+	{ErrDamaged, "damaged", ExitDamaged, 500},       // Internal Server Error
+	{ErrForeign, "foreign", ExitDamaged, 500},       // Internal Server Error
+	{ErrNewer, "newer", ExitDamaged, 500},           // Internal Server Error
+	{ErrDiverged, "diverged", ExitDamaged, 409},     // Conflict
+	{ErrReadOnly, "read_only", ExitError, 503},      // Service Unavailable
+	{ErrFull, "full", ExitError, 507},               // Insufficient Storage
+	{ErrNotFound, "not_found", ExitError, 404},      // Not Found
+	{ErrChanged, "changed", ExitError, 412},         // Precondition Failed
+	{ErrBudget, "budget", ExitError, 422},           // Unprocessable Content
+	{ErrDeadline, "deadline", ExitError, 504},       // Gateway Timeout
+	{ErrUnavailable, "unavailable", ExitError, 502}, // Bad Gateway
+	{ErrUnauthenticated, "unauthenticated", ExitDenied, 401},
+	{ErrForbidden, "forbidden", ExitDenied, 403},
+	{ErrQuota, "quota", ExitDenied, 429},        // Too Many Requests
+	{ErrStopped, "stopped", ExitDenied, 503},    // Service Unavailable
+	{ErrBusy, "busy", ExitDenied, 503},          // Service Unavailable
+	{ErrCancelled, "cancelled", ExitError, 409}, // Conflict
+	{ErrReused, "reused", ExitInvalid, 422},     // Unprocessable Content
+	{context.DeadlineExceeded, "timeout", ExitError, 504},
+}
+
+// Kinds returns the kinds of failure. If an error wraps several, the first decides.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+// KindOf returns the kind of an error, and false for one of no kind.
+func KindOf(err error) (Kind, bool) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return errors.Is(err, k.Err) })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
 }
 
 // ExitCode returns the exit code of a program that ends with err: ExitOK for nil, and ExitError for
@@ -104,10 +156,8 @@ func ExitCode(err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	for _, k := range kinds {
-		if errors.Is(err, k.err) {
-			return k.exit
-		}
+	if k, ok := KindOf(err); ok {
+		return k.Exit
 	}
 	return ExitError
 }
@@ -117,10 +167,8 @@ func StatusCode(err error) int {
 	if err == nil {
 		return 200
 	}
-	for _, k := range kinds {
-		if errors.Is(err, k.err) {
-			return k.status
-		}
+	if k, ok := KindOf(err); ok {
+		return k.Status
 	}
 	return 500
 }

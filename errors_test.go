@@ -35,7 +35,16 @@ func TestErrorCodes(t *testing.T) {
 		"ErrDamaged":     {assay.ErrDamaged, 8, 500},
 		"ErrDiverged":    {assay.ErrDiverged, 8, 409},
 		"ErrUnavailable": {assay.ErrUnavailable, 1, 502},
-		"ErrSuspended":   {assay.ErrSuspended, 6, 202},
+		"ErrSuspended":   {assay.ErrSuspended, 6, 409},
+
+		"ErrUnauthenticated": {assay.ErrUnauthenticated, 10, 401},
+		"ErrForbidden":       {assay.ErrForbidden, 10, 403},
+		"ErrQuota":           {assay.ErrQuota, 10, 429},
+		"ErrStopped":         {assay.ErrStopped, 10, 503},
+		"ErrBusy":            {assay.ErrBusy, 10, 503},
+		"ErrChanged":         {assay.ErrChanged, 1, 412},
+		"ErrCancelled":       {assay.ErrCancelled, 1, 409},
+		"ErrReused":          {assay.ErrReused, 2, 422},
 	}
 	for name, tt := range tests {
 		err := tt.err

@@ -26,7 +26,7 @@ func ExamplePrincipal_Access() {
 	}
 	for _, p := range []assay.Principal{{User: "ann", Groups: []string{"legal"}}, {User: "bob"}, {}} {
 		access := p.Access()
-		fmt.Printf("%q: %t, %t\n", p.User, access.Allows(assay.ACL{}), access.Allows(legal))
+		fmt.Printf("%q: %t, %t\n", p.User, access.Allows("handbook", assay.ACL{}), access.Allows("handbook", legal))
 	}
 	// Output:
 	// "ann": true, true

@@ -22,34 +22,48 @@ const module = "github.com/assay-rag/assay"
 // internal. Imports point one way: a package may import those listed above it. Test files are
 // exempt, because they test packages together.
 var allowed = map[string][]string{
-	"":                  {}, // the vocabulary imports nothing
-	"internal":          {},
-	"llm":               {},
-	"internal/index":    {},
-	"store":             {},
-	"run":               {},
-	"internal/stats":    {},
-	"ground":            {"llm"}, // llm.Reader
-	"source":            {},
-	"parse":             {},
-	"internal/chunk":    {"parse"},
-	"internal/ingest":   {"source", "parse", "internal/chunk", "internal/index", "store", "llm"},
-	"internal/graph":    {"internal/index"},
-	"internal/rerank":   {"llm"},
-	"internal/retrieve": {"internal/index", "llm", "internal/graph"},
-	"role":              {"ground", "llm"},
-	"internal/role":     {"role", "ground", "llm"},
-	"internal/tool":     {"llm", "role"},
-	"strategy":          {"role", "internal/role", "ground", "llm", "internal/retrieve", "run", "internal/tool"},
-	"engine":            {"llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats"},
-	"eval":              {"llm", "internal/graph", "internal/rerank", "engine", "internal/retrieve", "internal/index", "strategy", "run", "ground", "role", "internal/role", "store"},
-	"eval/handwritten":  {"eval", "engine", "llm", "ground", "role", "store", "provider"},                     // a program
-	"train/fit":         {"eval", "internal/retrieve", "internal/rerank", "internal/role", "llm", "provider"}, // a program
-	"provider":          {"llm", "ground"},                                                                    // provider/embedded also provider/local
-	"internal/models":   {},
-	"scripts":           {},
-	"standalone":        {"engine", "provider"},
-	"cmd/assay":         {"standalone", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats"},
+	"":                     {}, // the vocabulary imports nothing
+	"internal":             {},
+	"llm":                  {},
+	"internal/index":       {},
+	"limit":                {},
+	"store":                {"limit"},
+	"run":                  {},
+	"audit":                {"store"},
+	"identity":             {"store"},
+	"backup":               {"store"},
+	"webhook":              {"store"},
+	"governance":           {"store", "internal/stats"},
+	"internal/stats":       {},
+	"review":               {"llm"}, // llm.Reader
+	"ground":               {"llm"}, // llm.Reader
+	"source":               {},
+	"parse":                {},
+	"internal/parseworker": {"parse"},
+	"internal/chunk":       {"parse"},
+	"internal/ingest":      {"source", "parse", "internal/chunk", "internal/index", "store", "llm"},
+	"internal/graph":       {"internal/index"},
+	"internal/rerank":      {"llm"},
+	"internal/retrieve":    {"internal/index", "llm", "internal/graph"},
+	"role":                 {"ground", "llm"},
+	"internal/role":        {"role", "ground", "llm"},
+	"internal/tool":        {"llm", "role"},
+	"strategy":             {"role", "internal/role", "ground", "llm", "internal/retrieve", "run", "internal/tool"},
+	"engine":               {"identity", "llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats", "audit", "limit", "review", "webhook", "governance"},
+	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
+	"mcpserver":            {"engine", "identity", "strategy"},
+	"telemetry":            {"llm", "role", "internal/tool", "run", "strategy", "engine"},
+	"client":               {},
+	"eval":                 {"llm", "parse", "internal/chunk", "internal/graph", "internal/rerank", "engine", "internal/retrieve", "internal/index", "strategy", "run", "ground", "role", "internal/role", "store"},
+	"eval/handwritten":     {"eval", "engine", "llm", "ground", "role", "store", "provider"},                     // a program
+	"train/fit":            {"eval", "internal/retrieve", "internal/rerank", "internal/role", "llm", "provider"}, // a program
+	"provider":             {"llm", "ground"},                                                                    // provider/embedded also provider/local
+	"internal/models":      {},
+	"scripts":              {},
+	"scripts/load":         {"engine", "identity", "server"}, // a program
+	"standalone":           {"engine", "parse", "provider"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "limit", "review", "webhook", "governance", "server", "mcpserver", "telemetry", "client"},
+	"eval/parsing":         {"parse"}, // a program
 }
 
 func TestImports(t *testing.T) {
@@ -121,7 +135,7 @@ func owner(folder string) string {
 }
 
 // nameable lists the packages whose exported declarations users can write down in full.
-var nameable = []string{".", "engine", "llm", "parse", "run", "source", "standalone", "store", "store/sqlite", "strategy"}
+var nameable = []string{".", "audit", "client", "engine", "governance", "identity", "llm", "parse", "run", "source", "standalone", "store", "store/sqlite", "strategy", "telemetry", "webhook"}
 
 // TestExportedTypes checks that no exported declaration of these packages mentions a type of an
 // internal package. Aliases of such types are allowed.
@@ -225,7 +239,7 @@ func shownType(t ast.Expr) []ast.Node {
 
 // TestExamples checks that each public package has an example whose output is checked.
 func TestExamples(t *testing.T) {
-	for _, dir := range []string{".", "engine", "eval", "ground", "llm", "parse", "provider/local", "role", "run", "source", "standalone", "store", "strategy"} {
+	for _, dir := range []string{".", "audit", "client", "engine", "eval", "governance", "ground", "identity", "llm", "parse", "provider/local", "role", "run", "source", "standalone", "store", "strategy", "webhook"} {
 		files, err := filepath.Glob(filepath.Join(dir, "example*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -180,11 +180,11 @@ type Results struct {
 // are skipped, and their number is unknown.
 const MaxTotal = 1000
 
-// An IndexVersion names one state of an index.
+// An IndexVersion states what of the index a search used. It is the same whether or not there are
+// documents that the caller may not see.
 type IndexVersion struct {
-	Sequence int64   `json:"sequence"` // of the store; all changes up to it are included
 	Model    string  `json:"model"`    // of its vectors; empty: text search only
-	Coverage float64 `json:"coverage"` // share of its chunks that have a vector
+	Coverage float64 `json:"coverage"` // share of the visible chunks that have a vector
 }
 
 // A Retriever finds chunks. It never returns, scores or counts a chunk that access may not see.

@@ -14,6 +14,7 @@ const (
 	RunSuspended RunState = "suspended" // waits for a human decision
 	RunDone      RunState = "done"      // has an answer
 	RunFailed    RunState = "failed"    // ended by an error
+	RunErased    RunState = "erased"    // its question, payloads and answer were erased; its steps' headers remain
 )
 
 // A Run is the whole session of one question. Its journal holds its steps.

@@ -213,5 +213,8 @@ const (
 	MetaCreated  = "created"  // time
 	MetaModified = "modified" // time
 	MetaLanguage = "language" // ISO 639-1 code of the text's language: "en"
-	MetaPath     = "path"     // list: the parts of the path below the ingested folder
+	MetaPath     = "path"     // list: the parts of the path below the ingested folder, and inside a container
+
+	// MetaContainer is the URI of the archive, mail or other source that contains the document.
+	MetaContainer = "container"
 )
