@@ -2,9 +2,15 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/visible"
@@ -18,23 +24,67 @@ type builder struct {
 	ctx      context.Context // of Parse; long loops stop when it ends
 	title    string
 	metadata assay.Metadata
-	err      error // why the source cannot be parsed in its format; nil: no error
-	page     int   // source page, from 1, of the text that is put next; 0: the format has no pages
+	err      error             // why the source cannot be parsed in its format; nil: no error
+	from     *assay.Provenance // Kind, Confidence and Model of the blocks that begin next; nil: the source contains their text
+	unlined  bool              // the format has no lines; those that put gets are ignored
+	page     int               // source page, from 1, of the text that is put next; 0: the format has no pages
 
-	text    []byte
-	blocks  []Block
-	anchors []assay.Anchor
-	line    int // source line of the byte at len(text) according to the anchors; 0: not known
-	onPage  int // source page of that byte according to the anchors; -1: not known
+	text       []byte
+	blocks     []Block
+	anchors    []assay.Anchor
+	parts      []Part
+	pages      []assay.Page
+	tables     []assay.Table
+	boxes      []assay.Box
+	provenance []assay.Provenance
+	line       int // source line of the byte at len(text) according to the anchors; 0: not known
+	onPage     int // source page of that byte according to the anchors; -1: not known
 
-	open    bool
-	cur     Block
-	sep     int    // len(text) before the separator of the open block
-	pending string // glued, but not yet in text
+	open     bool
+	cur      Block
+	curBoxes []assay.Box       // of the open block
+	curFrom  *assay.Provenance // of the open block
+
+	partNames map[string]int
+
+	progress   func() // Input.Progress
+	until      time.Time
+	ocr        *OCR          // nil: images are not searched for text
+	imageTime  time.Duration // that the OCR program may take for an image
+	slowImages int           // that took longer
+	wantImages bool          // Input.Images
+	images     []Image
+	seenImages map[[32]byte]bool // by SHA-256, searched for text
+	keptImages map[[32]byte]bool // by SHA-256, in images
+	notes      []string
+	sep        int    // len(text) before the separator of the open block
+	pending    string // glued, but not yet in text
 
 	// Set inside an embedded string of another format, see embed:
 	fixed  int // the source line of the whole string; 0: not inside one
 	deeper int // added to the levels of headings
+}
+
+func newBuilder(ctx context.Context) *builder {
+	return &builder{ctx: ctx, onPage: -1, imageTime: imageTime}
+}
+
+// reserve makes room for the text of a large source of n bytes, so that it is not copied as it grows.
+func (b *builder) reserve(n int) {
+	const large = 1 << 20
+	if n > large {
+		b.text = make([]byte, 0, n+n/8)
+	}
+}
+
+// reserveBlocks makes room for n blocks, each on a line of its own. Slices that grow need twice their
+// memory for a moment.
+func (b *builder) reserveBlocks(n int) {
+	const large = 100_000
+	if n > large {
+		b.blocks = slices.Grow(b.blocks, n)
+		b.anchors = slices.Grow(b.anchors, n)
+	}
 }
 
 // canceled reports whether the current Parse should stop.
@@ -54,6 +104,59 @@ func (b *builder) start(kind BlockKind, separator string) {
 		b.raw(separator)
 	}
 	b.cur = Block{Kind: kind, Start: len(b.text)}
+	b.curBoxes, b.curFrom = nil, b.from
+}
+
+// box adds the rectangle of the open block on a page. It ignores an empty one.
+func (b *builder) box(page int, x0, y0, x1, y1 float32) {
+	if x0 < x1 && y0 < y1 {
+		b.curBoxes = append(b.curBoxes, assay.Box{Page: page, X0: x0, Y0: y0, X1: x1, Y1: y1})
+	}
+}
+
+// addPage records the outcome of a page.
+func (b *builder) addPage(p assay.Page) {
+	b.pages = append(b.pages, p)
+	b.step()
+}
+
+// step reports the end of a step that has a limit of time of its own.
+func (b *builder) step() {
+	if b.progress != nil {
+		b.progress()
+	}
+}
+
+// outOfTime reports whether no more pages should be read.
+func (b *builder) outOfTime() bool { return !b.until.IsZero() && time.Now().After(b.until) }
+
+// notRead is the detail of a page after outOfTime.
+const notRead = "not read, because the pages before it took too long"
+
+// addPart adds a document that is inside this one. It makes the name a relative path that is unique
+// in this document.
+func (b *builder) addPart(p Part) {
+	p.Name = partName(p.Name)
+	if b.partNames == nil {
+		b.partNames = map[string]int{}
+	}
+	name := p.Name
+	ext := path.Ext(name)
+	for b.partNames[p.Name] > 0 {
+		b.partNames[name]++
+		p.Name = fmt.Sprintf("%s (%d)%s", strings.TrimSuffix(name, ext), b.partNames[name], ext)
+	}
+	b.partNames[p.Name] = 1
+	b.parts = append(b.parts, p)
+}
+
+// partName returns a relative slash path without "." and ".." elements, without invisible
+// characters and without the separator of Parsed.Path.
+func partName(name string) string {
+	name = strings.ReplaceAll(visible.Text(strings.ToValidUTF8(name, "\uFFFD")), "\\", "/")
+	name = strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, "\n", " ")), "/")
+	name = strings.ReplaceAll(name, "!/", "/")
+	return cmp.Or(name, "unnamed")
 }
 
 // put appends s, whose first byte is on the given source line; each "\n" in s starts the next
@@ -89,7 +192,11 @@ func (b *builder) put(s string, line int) {
 }
 
 func (b *builder) append(s string, line int) {
-	if line != b.line || b.page != b.onPage {
+	if b.unlined {
+		line = 0
+	}
+	placed := line > 0 || b.page > 0 || len(b.anchors) > 0 // a format without lines and pages has no anchors
+	if placed && (line != b.line || b.page != b.onPage) {
 		b.anchor(line)
 	}
 	b.raw(s)
@@ -172,6 +279,15 @@ func (b *builder) end() {
 		b.cur.Level += b.deeper
 		b.cur.Label = strings.Join(strings.Fields(string(body)), " ")
 	}
+	for _, box := range b.curBoxes {
+		box.Block = len(b.blocks)
+		b.boxes = append(b.boxes, box)
+	}
+	if b.curFrom != nil {
+		mark := *b.curFrom
+		mark.Start, mark.End = b.cur.Start, b.cur.End
+		b.provenance = append(b.provenance, mark)
+	}
 	b.blocks = append(b.blocks, b.cur)
 }
 
@@ -235,16 +351,23 @@ func (b *builder) dropStackedAnchors(first int) {
 	b.line, b.onPage = 0, -1
 }
 
-// document returns the finished Document.
+// document returns the finished Document. The builder cannot be used afterwards, because they share
+// the text.
 func (b *builder) document(format string) Document {
 	b.end()
+	b.addCaptions()
 	return Document{
 		Type:     format,
 		Title:    shorten(strings.Join(strings.Fields(visible.Text(b.title)), " ")),
-		Text:     string(b.text),
-		Blocks:   b.blocks,
+		Text:     unsafe.String(unsafe.SliceData(b.text), len(b.text)),
 		Anchors:  b.anchors,
 		Metadata: b.metadata,
+		Structure: assay.Structure{
+			Blocks: b.blocks, Tables: b.tables, Boxes: b.boxes, Pages: b.pages, Provenance: b.provenance,
+		},
+		Parts:  b.parts,
+		Images: b.images,
+		Notes:  b.notes,
 	}
 }
 

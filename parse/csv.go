@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,35 +16,59 @@ func parseCSV(src *source, b *builder) bool {
 	if !ok {
 		return false
 	}
-	rows, err := readRecords(b, src.text, comma, true)
-	if err != nil || swallowed(rows) {
-		if rows, err = readRecords(b, src.text, comma, false); err != nil {
-			return false
+	var first []cell
+	rows, stray := 0, false
+	err := eachRecord(b, src.text, comma, true, func(row []cell) {
+		if rows == 0 {
+			first = slices.Clone(row)
 		}
+		rows++
+		stray = stray || swallowed(row)
+	})
+	quotes := err == nil && !stray
+	if !quotes {
+		rows = 0
+		err = eachRecord(b, src.text, comma, false, func(row []cell) {
+			if rows == 0 {
+				first = slices.Clone(row)
+			}
+			rows++
+		})
 	}
-	if len(rows) == 0 {
+	if err != nil || rows == 0 {
 		return false
 	}
-	var names []string
-	if hasNames(rows) {
+	b.reserveBlocks(rows)
+	w := recordWriter{b: b, named: rows > 1 && hasNames(first)}
+	return eachRecord(b, src.text, comma, quotes, w.write) == nil
+}
+
+// A recordWriter writes records as rows of one table.
+type recordWriter struct {
+	b     *builder
+	named bool // the first record has column names
+	names []string
+	rows  int
+}
+
+func (w *recordWriter) write(row []cell) {
+	b := w.b
+	switch {
+	case w.rows == 0 && w.named:
 		b.begin(TableHead)
-		putCells(b, rows[0], nil)
-		b.end()
-		for _, c := range rows[0] {
-			names = append(names, strings.Join(strings.Fields(c.text), " "))
-		}
-		rows = rows[1:]
+	case w.rows == 0:
+		b.begin(TableRow)
+	default:
+		b.beginTight(TableRow)
 	}
-	for i, r := range rows {
-		if i == 0 && len(names) == 0 {
-			b.begin(TableRow)
-		} else {
-			b.beginTight(TableRow)
+	putCells(b, row, w.names)
+	b.end()
+	if w.rows == 0 && w.named {
+		for _, c := range row {
+			w.names = append(w.names, strings.Join(strings.Fields(c.text), " "))
 		}
-		putCells(b, r, names)
-		b.end()
 	}
-	return true
+	w.rows++
 }
 
 // A cell is one field of a record and the source line on which it starts.
@@ -83,58 +108,60 @@ func putCells(b *builder, row []cell, names []string) {
 	}
 }
 
-// readRecords reads all records. If quotes is false, a quotation mark is an ordinary character.
-func readRecords(b *builder, text string, comma rune, quotes bool) ([][]cell, error) {
+// eachRecord calls fn with each record, whose cells are valid until fn returns. If quotes is false,
+// a quotation mark is an ordinary character.
+func eachRecord(b *builder, text string, comma rune, quotes bool, fn func([]cell)) error {
 	if !quotes {
-		return splitRecords(text, comma), nil
+		return splitRecords(b, text, comma, fn)
 	}
 	r := csv.NewReader(strings.NewReader(text))
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
-	var rows [][]cell
+	var row []cell
 	for !b.canceled() {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return rows, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		row := make([]cell, len(record))
+		row = row[:0]
 		for i, s := range record {
 			line, _ := r.FieldPos(i)
-			row[i] = cell{s, line}
+			row = append(row, cell{s, line})
 		}
-		rows = append(rows, row)
+		fn(row)
 	}
-	return rows, nil
+	return b.ctx.Err()
 }
 
-func splitRecords(text string, comma rune) [][]cell {
-	var rows [][]cell
+func splitRecords(b *builder, text string, comma rune, fn func([]cell)) error {
+	var row []cell
 	line := 0
 	for l := range strings.SplitSeq(text, "\n") {
 		line++
 		if isBlank(l) {
 			continue
 		}
-		var row []cell
+		if b.canceled() {
+			return b.ctx.Err()
+		}
+		row = row[:0]
 		for s := range strings.SplitSeq(l, string(comma)) {
 			row = append(row, cell{s, line})
 		}
-		rows = append(rows, row)
+		fn(row)
 	}
-	return rows
+	return nil
 }
 
 // swallowed reports whether a cell has so many lines that a stray quotation mark must have opened
 // it.
-func swallowed(rows [][]cell) bool {
+func swallowed(row []cell) bool {
 	const most = 100
-	for _, r := range rows {
-		for _, c := range r {
-			if len(c.text) > 4096 && strings.Count(c.text, "\n") > most {
-				return true
-			}
+	for _, c := range row {
+		if len(c.text) > 4096 && strings.Count(c.text, "\n") > most {
+			return true
 		}
 	}
 	return false
@@ -191,7 +218,7 @@ func delimiterScore(text string, comma rune, named bool) float64 {
 	switch {
 	case columns < 2 || rows < 2:
 		return 0
-	case !named && (rows < 3 || share < 0.95 || longest > 200 || columns < 3 && comma == ','):
+	case !named && (rows < 3 || share < 0.95 || longest > 200 || columns < 3 && comma != '\t'):
 		return 0
 	case share < 0.5, share == 0.5 && rows < 4:
 		return 0
@@ -199,18 +226,15 @@ func delimiterScore(text string, comma rune, named bool) float64 {
 	return float64(columns) * share * share
 }
 
-// hasNames reports whether the first row contains column names.
-func hasNames(rows [][]cell) bool {
-	if len(rows) < 2 {
-		return false
-	}
+// hasNames reports whether the first of several rows contains column names.
+func hasNames(row []cell) bool {
 	seen := map[string]bool{}
-	for _, c := range rows[0] {
+	for _, c := range row {
 		s := strings.TrimSpace(c.text)
 		if s == "" || len(s) > 80 || seen[s] || strings.Trim(s, "0123456789.,-+%/: ") == "" {
 			return false
 		}
 		seen[s] = true
 	}
-	return len(rows[0]) > 0
+	return len(row) > 0
 }

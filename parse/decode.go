@@ -2,14 +2,17 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 // decode converts bytes to the text of a source.
@@ -27,7 +30,7 @@ func decode(data []byte) (string, error) {
 	if name := signature(data); name != "" {
 		return "", fmt.Errorf("%s is not supported yet: %w", name, ErrBinary)
 	}
-	if why := binary(data); why != "" {
+	if why := notText(data); why != "" {
 		return "", fmt.Errorf("it looks like binary data (%s): %w", why, ErrBinary)
 	}
 	if iso2022(data) {
@@ -69,21 +72,16 @@ func decodeUTF16(data []byte, bigEndian bool) (string, error) {
 
 // signatures are the first bytes of unsupported formats that users often ingest.
 var signatures = []struct{ prefix, name string }{
-	{"%PDF-", "PDF"},
-	{"{\\rtf", "RTF"},
-	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "the old Microsoft Office format (DOC, XLS, PPT, MSG)"},
-	{"\x89PNG\r\n", "a PNG image"},
-	{"\xff\xd8\xff", "a JPEG image"},
-	{"GIF8", "a GIF image"},
-	{"\x1f\x8b", "gzip"},
-	{"7z\xbc\xaf\x27\x1c", "7-Zip"},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "the old Microsoft Office format (DOC, XLS, PPT)"},
 	{"\x7fELF", "an executable"},
 	{"MZ\x90\x00", "an executable"},
 	{"SQLite format 3\x00", "an SQLite database"},
 	{"\x28\xb5\x2f\xfd", "Zstandard"},
-	{"BZh9", "bzip2"},
 	{"\xfd7zXZ\x00", "xz"},
 }
+
+// zipSignature is the name of ZIP archives that are not documents.
+const zipSignature = "a ZIP archive"
 
 // signature returns the name of the format that data's first bytes indicate, or "".
 func signature(data []byte) string {
@@ -102,18 +100,17 @@ func signature(data []byte) string {
 		{"word/", "DOCX"},
 		{"xl/", "XLSX"},
 		{"ppt/", "PPTX"},
-		{"application/epub+zip", "EPUB"},
-		{"application/vnd.oasis.opendocument", "OpenDocument (ODT, ODS, ODP)"},
+		{"application/vnd.oasis.opendocument", "an OpenDocument file of a kind other than text, spreadsheet, presentation and drawing"},
 	} {
 		if bytes.Contains(head, []byte(z.entry)) {
 			return z.name
 		}
 	}
-	return "a ZIP archive"
+	return zipSignature
 }
 
-// binary returns the reason why data is not text, or "".
-func binary(data []byte) string {
+// notText returns the reason why data is not text, or "".
+func notText(data []byte) string {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return "zero bytes"
 	}
@@ -149,6 +146,9 @@ func decodeLegacy(data []byte) (string, error) {
 	at := firstInvalid(data)
 	line := 1 + bytes.Count(data[:at], []byte("\n"))
 	if charset := declaredCharset(data); charset != "" {
+		if text, ok := decodeDeclared(data, charset); ok {
+			return tidy(text), nil
+		}
 		return "", fmt.Errorf("the text declares the encoding %q, want UTF-8: %w", charset, ErrEncoding)
 	}
 	if !isWindows1252(data) {
@@ -172,57 +172,98 @@ func firstInvalid(data []byte) int {
 	return len(data)
 }
 
-// declaredCharset returns the charset that an HTML head or an XML declaration names, or "" if it is
-// compatible with Windows-1252.
-func declaredCharset(data []byte) string {
-	head := bytes.ToLower(data[:min(len(data), 2<<10)])
-	name := []byte("charset=")
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) && bytes.Contains(head, []byte("encoding=")) {
-		name = []byte("encoding=")
-	}
-	i := bytes.Index(head, name)
-	if i < 0 {
-		return ""
-	}
-	rest := bytes.TrimLeft(head[i+len(name):], "\"' ")
-	end := bytes.IndexAny(rest, "\"' />;\n")
-	if end < 0 {
-		end = len(rest)
-	}
-	switch name := string(rest[:end]); name {
-	case "windows-1252", "iso-8859-1", "latin1", "us-ascii", "ascii", "utf-8", "utf8", "cp1252":
-		return ""
-	default:
-		return name
-	}
+// charsetDeclarations find the name of the encoding at the start of a text: of XML, of an HTML
+// head, of a source file for an editor, and of a LaTeX preamble.
+//
+// Source: WHATWG HTML, 4.2.5.4; PEP 263; "inputenc" of the LaTeX base.
+var charsetDeclarations = []*lazyregexp.Regexp{
+	lazyregexp.New(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)`),
+	lazyregexp.New(`(?i)<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)`),
+	lazyregexp.New(`^(?:[^\n]*\n)?[^\n]{0,3}(?:-\*-|#|//|/\*|;|--|%)[^\n]*?coding[:=][ \t]*([\w.-]+)`),
+	lazyregexp.New(`(?m)^[^%\n]*\\usepackage\[([\w.-]+)\]\{inputenc\}`),
 }
 
+// declaredCharset returns the name of the encoding that the start of data declares, or "". UTF-8
+// is no answer, because the data is not UTF-8.
+func declaredCharset(data []byte) string {
+	start := string(data[:min(len(data), 4<<10)])
+	for _, re := range charsetDeclarations {
+		if m := re.FindStringSubmatch(start); m != nil {
+			name := strings.ToLower(m[1])
+			if name == "utf-8" || name == "utf8" || name == "us-ascii" || name == "ascii" {
+				return ""
+			}
+			return name
+		}
+	}
+	return ""
+}
+
+// charsetNames are the names of encodings that editors and LaTeX use and HTML does not.
+var charsetNames = map[string]string{
+	"latin-1": "iso-8859-1", "latin-2": "iso-8859-2", "latin9": "iso-8859-15", "latin-9": "iso-8859-15", "ansinew": "windows-1252",
+	"cp1250": "windows-1250", "cp1251": "windows-1251", "cp1252": "windows-1252", "applemac": "macintosh", "koi8r": "koi8-r",
+	"cp932": "shift_jis", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "sjis": "shift_jis", "eucjp": "euc-jp", "euckr": "euc-kr",
+}
+
+// decodeDeclared decodes data in the encoding that it declares. It returns false if the encoding is
+// unknown or data is not in it.
+func decodeDeclared(data []byte, charset string) (string, bool) {
+	for _, suffix := range []string{"-unix", "-dos", "-mac"} {
+		charset = strings.TrimSuffix(charset, suffix)
+	}
+	e, err := htmlindex.Get(cmp.Or(charsetNames[charset], charset))
+	if err != nil {
+		return "", false
+	}
+	text, err := e.NewDecoder().Bytes(data)
+	if err != nil || bytes.ContainsRune(text, utf8.RuneError) || bytes.ContainsFunc(text, isC1) {
+		return "", false
+	}
+	return string(text), true
+}
+
+// isC1 reports whether r is a control character that only a wrong decoding produces.
+func isC1(r rune) bool { return 0x80 <= r && r < 0xa0 }
+
 // isWindows1252 reports whether data looks like Western European prose in Windows-1252. Every byte
-// beyond ASCII must be typography or a letter of those languages inside a word, and such bytes must
-// be rare. None may form UTF-8 sequences, because the data would then rather be UTF-8 with an
-// error.
+// beyond ASCII must be typography or a letter of those languages. At most two such letters stand
+// together, in a word with letters of ASCII, unless the letter is a word of its own such as "à". Such
+// bytes must be rare. None may form UTF-8 sequences, because the data would then rather be UTF-8
+// with an error.
 func isWindows1252(data []byte) bool {
 	const (
 		letters    = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüŒœŠšŽž"
+		words      = "ÀÁÅÈÉÍÒÓÔÖØàáåèéíòóôöø"
 		typography = "‘’“”–—…•™«»°©®§±·£€¿¡º½¼²³µ×\u00a0"
 	)
-	high := 0
-	for i := 0; i < len(data); i++ {
-		if data[i] < utf8.RuneSelf {
+	high, run, inWord := 0, 0, 0 // letters beyond ASCII: together, and in the word
+	ascii := false               // the word has letters of ASCII
+	for i := 0; i <= len(data); i++ {
+		if i < len(data) && isWordByte(data[i]) {
+			ascii, run = true, 0
 			continue
 		}
-		high++
-		if r, n := utf8.DecodeRune(data[i:]); n > 1 && r != utf8.RuneError {
-			return false
+		var r rune
+		if i < len(data) && data[i] >= utf8.RuneSelf {
+			high++
+			if r, n := utf8.DecodeRune(data[i:]); n > 1 && r != utf8.RuneError {
+				return false
+			}
+			r = charmap.Windows1252.DecodeByte(data[i])
 		}
-		r := charmap.Windows1252.DecodeByte(data[i])
 		switch {
-		case strings.ContainsRune(typography, r):
-		case !strings.ContainsRune(letters, r):
+		case r != 0 && strings.ContainsRune(letters, r):
+			if run, inWord = run+1, inWord+1; run > 2 {
+				return false
+			}
+			continue
+		case r != 0 && !strings.ContainsRune(typography, r):
 			return false
-		case !(i > 0 && isWordByte(data[i-1])) && !(i+1 < len(data) && isWordByte(data[i+1])):
+		case inWord > 0 && !ascii && !(inWord == 1 && strings.ContainsRune(words, charmap.Windows1252.DecodeByte(data[i-1]))):
 			return false
 		}
+		run, inWord, ascii = 0, 0, false
 	}
 	return high*5 <= len(data)
 }

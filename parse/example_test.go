@@ -21,10 +21,10 @@ func ExampleParse() {
 	}
 
 	_, err = parse.Parse(context.Background(), parse.Input{Name: "plan.pdf", Data: []byte("%PDF-1.7")})
-	fmt.Println(errors.Is(err, parse.ErrBinary), err)
+	fmt.Println(errors.Is(err, parse.ErrDamaged), err)
 	// Output:
 	// html Leave
 	// heading: Leave
 	// paragraph: Five days may be carried over.
-	// true parse plan.pdf: PDF is not supported yet: not a readable text
+	// true parse plan.pdf: not a readable PDF: damaged
 }

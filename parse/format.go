@@ -28,11 +28,39 @@ func textFormat(name string, is func(*source) bool, parse func(*source, *builder
 // extension decides between formats that are possible for the content. A binary format goes first,
 // because decoding as text fails for it.
 var formats = []format{
+	{"image", isImage, parseImage},
+	{"pdf", isPDF, parsePDF},
+	odfFormat("odt", "text", "text-master", "text-web", "formula", "writer", "writer.global"),
+	odfFormat("ods", "spreadsheet", "chart", "calc"),
+	odfFormat("odp", "presentation", "graphics", "impress", "draw"),
+	{"epub", isEPUB, parseEPUB},
+	{"rtf", isRTF, parseRTF},
+	{"docx", isOffice(kindDOCX), parseDOCX},
+	{"pptx", isOffice(kindPPTX), parsePPTX},
+	{"xlsx", isOffice(kindXLSX), parseXLSX},
+	{"xlsb", isLegacy(kindXLSB), parseLegacy(kindXLSB)},
+	{"doc", isLegacy("doc"), parseLegacy("doc")},
+	{"xls", isLegacy("xls"), parseLegacy("xls")},
+	{"ppt", isLegacy("ppt"), parseLegacy("ppt")},
+	{"office", isBadOffice, parseBadOffice},
+	{"zip", isZIP, parseZIP},
+	{"tar", isTar, parseTar},
+	{"gzip", isGzip, parseGzip},
+	{"bzip2", isBzip2, parseBzip2},
+	{"7z", is7z, parse7z},
+	{"msg", isMSG, parseMSG},
+	{"mbox", isMbox, parseMbox},
+	{"eml", isEML, parseEML},
 	textFormat("html", isHTML, parseHTML),
+	textFormat("xml", isXML, parseXML),
+	textFormat("subtitles", isSubtitles, parseSubtitles),
+	textFormat("latex", isLaTeX, parseLaTeX),
 	textFormat("go", isGo, parseGo),
+	textFormat("notebook", isNotebook, parseNotebook),
 	textFormat("jsonl", isNamedJSONL, parseJSONL),
 	textFormat("json", isJSON, parseJSON),
 	textFormat("jsonl", isJSON, parseJSONL),
+	textFormat("asciidoc", isAsciiDoc, parseAsciiDoc),
 	textFormat("rst", isRST, parseRST),
 	textFormat("markdown", isMarkdown, parseMarkdown),
 	textFormat("csv", isCSV, parseCSV),
@@ -157,7 +185,7 @@ var (
 	atxHeading = lazyregexp.New(`(?m)^#{1,6} \S`)
 	fenceLine  = lazyregexp.New("(?m)^ {0,3}(```|~~~)")
 	mdLink     = lazyregexp.New(`\[[^\]\n]+\]\([^)\s]+\)`)
-	mdStrong   = lazyregexp.New(`\*\*[^*\s][^*\n]*\*\*`)
+	mdStrong   = lazyregexp.New(`\*\*[^*\s]([^*\n]*[^*\s])?\*\*`)
 	mdTable    = lazyregexp.New(`(?m)^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*\|`)
 )
 
@@ -174,7 +202,7 @@ func isMarkdown(src *source) bool {
 	start := head(src.text)
 	signs := 0
 	for _, sign := range []bool{
-		len(atxHeading.FindAllStringIndex(start, 2)) > 1,
+		hasATXHeadings(start),
 		len(fenceLine.FindAllStringIndex(start, 2)) > 1,
 		mdLink.MatchString(start),
 		mdStrong.MatchString(start),
@@ -185,4 +213,18 @@ func isMarkdown(src *source) bool {
 		}
 	}
 	return signs >= 2
+}
+
+// hasATXHeadings reports whether several lines of text are Markdown headings. Consecutive lines that
+// start with "#" are comments.
+func hasATXHeadings(text string) bool {
+	lines := strings.Split(text, "\n")
+	isMark := func(i int) bool { return i >= 0 && i < len(lines) && strings.HasPrefix(lines[i], "#") }
+	n := 0
+	for i, l := range lines {
+		if atxHeading.MatchString(l) && !isMark(i-1) && !isMark(i+1) {
+			n++
+		}
+	}
+	return n > 1
 }

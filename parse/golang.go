@@ -334,7 +334,7 @@ func (g *goFile) putLines(from, to int) {
 }
 
 // lineStart returns the start of the source line that contains offset.
-func (g *goFile) lineStart(offset int) int { return g.src.at[g.src.line(offset)-1] }
+func (g *goFile) lineStart(offset int) int { return int(g.src.at[g.src.line(offset)-1]) }
 
 // lineEnd returns the end of the source line that contains offset if only punctuation of the
 // statement and a comment follow on it, and otherwise offset.
@@ -342,7 +342,7 @@ func (g *goFile) lineEnd(offset int) int {
 	const near = 200 // bytes examined
 	end := len(g.src.text)
 	if line := g.src.line(offset); line < len(g.src.at) {
-		end = g.src.at[line] - 1
+		end = int(g.src.at[line]) - 1
 	}
 	rest := strings.TrimLeft(g.src.text[offset:min(end, offset+near)], " \t;,)}{")
 	if strings.HasPrefix(rest, "//") {

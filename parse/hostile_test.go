@@ -22,6 +22,12 @@ var hostileUnits = map[string][]string{
 	".csv":   {"\"", "\"\"", ",", "a,b\n", "\"a\n", "a,\"", ";", "a;b,c\n", "|", "\n"},
 	".json":  {"[", "{\"a\":", "[1,", "{\"a\":1}\n", "\"", "[]", "{\"a\":[", "{\"title\":\"a\",\"text\":\"b c\\n\\n\"}\n", "1 "},
 	".jsonl": {"{\"a\":1}\n", "{\n", "[\n", "{\"a\":{}}\n", "x\n{\"a\":1}\n"},
+	".adoc":  {"a::\n", "* a\n", "** a\n", "+\n", "====\n", "--\n", "|===\n", "|a", "2+|", ".9+|a\n", "[a]\n", "`", "``", "<<", "<<a>>", "{a}", "*a", "_", "link:", "a:[", "((", "ifdef::a[]\n", "ifndef::b[]\n", ":a: b\n", ".a\n", "//\n", "////\n", "a\n-\n", "footnote:[", "+++", "$$", "'a", " a\n", "a\n"},
+	".tex":   {"\\", "{", "}", "\\a", "\\a{", "\\footnote{", "\\emph{", "$", "$$", "\\(", "\\[", "\\\\[", "\\begin{a}", "\\begin{itemize}\\item ", "\\begin{tabular}{l}", "\\end{a}", "\\verb|", "\\verb", "%\n", "\\iffalse", "\\newcommand{\\a}{", "\\def\\a#1{", "\\section{", "\\cite[", "\\'", "\\item[", "&", "\n\n", "\\multicolumn{2}{", "-", "`"},
+	".xml":   {"<a>", "<a/>", "<a b='c'>", "<p>", "<list><item>", "<table><row>", "</a>", "<!--", "<![CDATA[", "&a;", "&amp;", "<?a", "<!ENTITY a 'b'>", "<title>", "x"},
+	".ipynb": {"[", "{\"cells\":", "{\"nbformat\":4,\"cells\":[", "\""},
+	".srt":   {"1\n00:00:01,000 --> 00:00:02,000\n", "1\n00:00:01,000 --> 00:00:02,000\na\n\n", "<v ", "<", "&", "{\\", "a\n"},
+	".rtf":   {"{", "}", "\\a", "{\\*\\a", "{\\footnote ", "\\trowd\\cell", "\\row", "\\cellx1", "\\cell ", "\\u1 ", "\\'e9", "\\par ", "{\\fonttbl{\\f1", "{\\stylesheet{\\s1 a;}", "{\\listtext a}", "\\bin1 ", "{\\sv ", "\\clvmrg\\cellx1\\cell\\row "},
 	".yaml":  {"- ", "a: ", "# a\n", "{", "[", "&a *a "},
 }
 
@@ -38,7 +44,7 @@ func TestHostile(t *testing.T) {
 				text := prefix + strings.Repeat(u, size/len(u)+1)
 				doc, err := Parse(context.Background(), Input{Name: "a" + ext, Data: []byte(text)})
 				switch {
-				case errors.Is(err, ErrEmpty):
+				case errors.Is(err, ErrEmpty), errors.Is(err, ErrDamaged), errors.Is(err, ErrLimit):
 				case err != nil:
 					t.Errorf("%s %q: %v", ext, u, err)
 				default:
@@ -62,7 +68,7 @@ func fuzzFormat(f *testing.F, name string, seeds ...string) {
 	f.Fuzz(func(t *testing.T, text string) {
 		doc, err := Parse(context.Background(), Input{Name: name, Data: []byte(text)})
 		if err != nil {
-			if !errors.Is(err, ErrBinary) && !errors.Is(err, ErrEncoding) && !errors.Is(err, ErrEmpty) {
+			if !errors.Is(err, ErrBinary) && !errors.Is(err, ErrEncoding) && !errors.Is(err, ErrEmpty) && !errors.Is(err, ErrLimit) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return

@@ -90,6 +90,8 @@ type htmlWriter struct {
 	b    *builder
 	page *page // nil: a fragment, from which no boilerplate is removed
 
+	images func(src string) []byte // returns an image of the document, or nil; nil: images are not read
+
 	kind   BlockKind // of the open block or the next one
 	marker string    // list marker at the start of the next block
 	lists  []htmlList
@@ -110,10 +112,10 @@ type htmlList struct {
 // flow writes n and its descendants.
 func (w *htmlWriter) flow(n *htmlNode) {
 	if n.tag == "" {
-		w.text(n.raw, n.line)
+		w.text(n.raw, int(n.line))
 		return
 	}
-	if droppedTags[n.tag] || n.hidden() || n.words == 0 && n.tag != "br" && n.tag != "hr" && n.tag != "img" && !hasImage(n) {
+	if droppedTags[n.tag] || n.hidden() || n.words == 0 && n.tag != "br" && n.tag != "hr" && n.tag != "img" && !w.hasImage(n) {
 		return
 	}
 	if w.page != nil && w.page.boilerplate(n) {
@@ -139,12 +141,14 @@ func (w *htmlWriter) flow(n *htmlNode) {
 	case "sup":
 		w.superscript(n)
 	case "q":
-		w.words("“", n.line)
+		w.words("“", int(n.line))
 		w.children(n)
 		w.blank = false
-		w.words("”", n.line)
+		w.words("”", int(n.line))
 	case "main", "article":
 		w.article(n)
+	case "figcaption", "caption":
+		w.caption(n)
 	default:
 		if blockTags[n.tag] {
 			w.flush()
@@ -157,9 +161,18 @@ func (w *htmlWriter) flow(n *htmlNode) {
 }
 
 func (w *htmlWriter) children(n *htmlNode) {
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		w.flow(c)
 	}
+}
+
+func (w *htmlWriter) caption(n *htmlNode) {
+	w.flush()
+	if !w.cells && !w.join {
+		w.kind = Caption
+	}
+	w.startBlocks(n)
+	w.flush()
 }
 
 func (w *htmlWriter) article(n *htmlNode) {
@@ -174,14 +187,20 @@ func (w *htmlWriter) article(n *htmlNode) {
 
 // hasImage reports whether n, which has no words, has an image as a child or in a link, figure or
 // similar element.
-func hasImage(n *htmlNode) bool {
-	for _, c := range n.children {
-		if c.tag == "img" && c.attr("alt") != "" || (c.tag == "a" || c.tag == "figure" || c.tag == "span" || c.tag == "p" || c.tag == "div") && hasImage(c) {
+func (w *htmlWriter) hasImage(n *htmlNode) bool {
+	for c := n.first; c != nil; c = c.next {
+		if c.tag == "img" && (c.attr("alt") != "" || w.images != nil) {
+			return true
+		}
+		if (imageParents[c.tag] || w.images != nil) && w.hasImage(c) {
 			return true
 		}
 	}
 	return false
 }
+
+// imageParents are the elements in which images without words around them are looked for.
+var imageParents = tagSet("a figure span p div")
 
 // flush ends the open block. If blocks are joined, it makes a space follow instead.
 func (w *htmlWriter) flush() {
@@ -300,11 +319,18 @@ func (w *htmlWriter) lineBreak() {
 
 func (w *htmlWriter) image(n *htmlNode) {
 	alt := strings.Join(strings.Fields(n.attr("alt")), " ")
+	if w.images != nil && !w.cells && !w.join && w.kind != Heading {
+		if data := w.images(n.attr("src")); data != nil {
+			w.finish()
+			w.b.picture(picture{alt: alt, data: data, line: int(n.line)})
+			return
+		}
+	}
 	if alt == "" {
 		return
 	}
 	w.blank = true
-	w.words(alt, n.line)
+	w.words(alt, int(n.line))
 	w.blank = true
 }
 
@@ -331,9 +357,9 @@ func (w *htmlWriter) heading(n *htmlNode) {
 	w.finish()
 	w.marker = ""
 	w.kind = Heading
-	w.ensure(n.line)
+	w.ensure(int(n.line))
 	w.b.cur.Level = int(n.tag[1] - '0')
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		if !isPermalink(c) {
 			w.flow(c)
 		}
@@ -398,7 +424,7 @@ func (w *htmlWriter) item(n *htmlNode) {
 // startBlocks writes n's children. The first block keeps the current kind and marker even if it is
 // a paragraph.
 func (w *htmlWriter) startBlocks(n *htmlNode) {
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		if !w.open && blockTags[c.tag] && !startsStructure(c) {
 			w.startBlocks(c)
 			w.flush()
@@ -475,12 +501,12 @@ func (w *htmlWriter) verbatim(n *htmlNode, started *bool) {
 		if droppedTags[n.tag] || n.hidden() || strings.Contains(n.attr("class"), "lineno") {
 			return
 		}
-		for _, c := range n.children {
+		for c := n.first; c != nil; c = c.next {
 			w.verbatim(c, started)
 		}
 		return
 	}
-	line := n.line
+	line := int(n.line)
 	for s := range strings.SplitAfterSeq(n.raw, "\n") {
 		text := strings.TrimSuffix(s, "\n")
 		if strings.IndexByte(text, '&') >= 0 {

@@ -14,7 +14,7 @@ func (n *htmlNode) hidden() bool {
 	if n.attrs == nil {
 		return false
 	}
-	if _, ok := n.attrs["hidden"]; ok {
+	if _, ok := n.lookup("hidden"); ok {
 		return true
 	}
 	if n.attr("aria-hidden") == "true" && n.tag != "body" && n.tag != "main" {
@@ -46,11 +46,11 @@ func newPage(tree *htmlNode) *page {
 	})
 	for _, m := range mains {
 		const enough = 3 // a main element with less than a third of the prose is ignored
-		if m.words > 0 && m.prose*enough >= tree.prose && m.words > p.total {
-			p.root, p.total = m, m.words
+		if int(m.words) > p.total && int(m.prose)*enough >= int(tree.prose) {
+			p.root, p.total = m, int(m.words)
 		}
 	}
-	p.total, p.prose = p.root.words, p.root.prose
+	p.total, p.prose = int(p.root.words), int(p.root.prose)
 	if p.root != tree {
 		p.depth = 1
 	}
@@ -73,7 +73,7 @@ func (p *page) boilerplate(n *htmlNode) bool {
 	case "aside":
 		return p.depth == 0 && p.minor(n) || linky(n)
 	case "form":
-		return p.minor(n) && n.prose*2 < n.words
+		return p.minor(n) && hasLittleProse(n)
 	case "body", "html", "main", "article", "p", "pre", "code", "td", "th", "tr", "tbody", "table", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6":
 		return n.tag == "table" && p.named(n) && p.minor(n)
 	}
@@ -89,11 +89,14 @@ func (p *page) boilerplate(n *htmlNode) bool {
 // minor reports whether n has less than half of the page's words and less than a quarter of its
 // prose.
 func (p *page) minor(n *htmlNode) bool {
-	return n.words*2 < p.total && (n.prose*4 < p.prose || n.prose == 0)
+	return int(n.words)*2 < p.total && (int(n.prose)*4 < p.prose || n.prose == 0)
 }
 
 // linky reports whether more than two thirds of n's words are links.
-func linky(n *htmlNode) bool { return n.links*3 > n.words*2 }
+func linky(n *htmlNode) bool { return int(n.links)*3 > int(n.words)*2 }
+
+// hasLittleProse reports whether less than half of n's words are prose.
+func hasLittleProse(n *htmlNode) bool { return int(n.prose)*2 < int(n.words) }
 
 func isHeadingNode(n *htmlNode) bool { return tagSetHeading[n.tag] && n.words > 0 }
 
@@ -113,7 +116,7 @@ func (p *page) named(n *htmlNode) bool {
 		case aroundWords[word]:
 			return true
 		case maybeAroundWords[word] && !inline[n.tag]:
-			if linky(n) || p.depth == 0 && n.prose*2 < n.words {
+			if linky(n) || p.depth == 0 && hasLittleProse(n) {
 				return true
 			}
 		}

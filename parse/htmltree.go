@@ -1,28 +1,49 @@
 package parse
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/net/html"
 )
 
-// An htmlNode is an element, or text if tag is empty.
+// An htmlNode is an element, or text if tag is empty. A large document has millions.
 type htmlNode struct {
-	tag      string
-	bits     tagBits
-	raw      string // text: as in the source, with entities unresolved
-	line     int    // source line of its start
-	attrs    map[string]string
-	children []*htmlNode
+	tag   string
+	bits  tagBits
+	raw   string      // text: as in the source, with entities unresolved
+	line  uint32      // source line of its start
+	attrs *[]htmlAttr // nil: none
+
+	first, next *htmlNode // child and sibling
 
 	// Counted by measure, to separate content from boilerplate:
-	words int // bytes of text that are not white space
-	links int // of these, bytes inside links
-	prose int // of these, bytes in paragraphs, preformatted text, td, dd and blockquote
+	words uint32 // bytes of text that are not white space
+	links uint32 // of these, bytes inside links
+	prose uint32 // of these, bytes in paragraphs, preformatted text, td, dd and blockquote
 }
 
-func (n *htmlNode) attr(name string) string { return n.attrs[name] }
+// An htmlAttr is an attribute.
+type htmlAttr struct{ key, value string }
+
+// attr returns the value of an attribute, or "".
+func (n *htmlNode) attr(name string) string {
+	value, _ := n.lookup(name)
+	return value
+}
+
+func (n *htmlNode) lookup(name string) (value string, ok bool) {
+	if n.attrs == nil {
+		return "", false
+	}
+	for _, a := range *n.attrs {
+		if a.key == name {
+			return a.value, true
+		}
+	}
+	return "", false
+}
 
 // deepestHTML is the greatest nesting depth of elements; deeper ones are added to their ancestor at
 // that depth. Browsers have the same kind of limit, at 512.
@@ -32,13 +53,18 @@ const deepestHTML = 400
 // It handles end tags that may be omitted. The parser of golang.org/x/net/html is not used because
 // it does not report source positions.
 type htmlBuilder struct {
-	stack []*htmlNode // open elements; stack[0] is the root
+	stack []openElement // stack[0] is the root
+	slab  []htmlNode    // nodes that are not used yet
+	names map[string]string
 }
 
 // parseTree parses HTML whose first line is the given source line.
 func parseTree(text string, line int, canceled func() bool) *htmlNode {
-	root := &htmlNode{tag: "#root", line: line}
-	t := &htmlBuilder{stack: []*htmlNode{root}}
+	t := &htmlBuilder{names: map[string]string{}}
+	root := t.node(line)
+	root.tag = "#root"
+	t.stack = []openElement{{htmlNode: root}}
+	at := 0 // offset of the token in text
 	z := html.NewTokenizer(strings.NewReader(text))
 	for tokens := 0; ; tokens++ {
 		kind := z.Next()
@@ -46,15 +72,15 @@ func parseTree(text string, line int, canceled func() bool) *htmlNode {
 			return root // the only error of the reader is the end of input
 		}
 		raw := z.Raw()
-		breaks := 0
-		for _, c := range raw {
-			if c == '\n' {
-				breaks++
-			}
-		}
+		size, breaks := len(raw), bytes.Count(raw, []byte("\n"))
 		switch kind {
 		case html.TextToken:
-			t.top().add(&htmlNode{raw: string(raw), line: line})
+			if rowTags[t.top().tag] && isBlank(text[at:at+len(raw)]) {
+				break // between rows or cells
+			}
+			n := t.node(line)
+			n.raw = text[at : at+len(raw)]
+			t.top().add(n)
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t.open(z, line)
 		case html.EndTagToken:
@@ -62,39 +88,75 @@ func parseTree(text string, line int, canceled func() bool) *htmlNode {
 			t.close(string(name))
 		}
 		line += breaks
+		at += size
 	}
 }
 
-func (t *htmlBuilder) top() *htmlNode { return t.stack[len(t.stack)-1] }
+// node returns a new node on a line.
+func (t *htmlBuilder) node(line int) *htmlNode {
+	if len(t.slab) == 0 {
+		t.slab = make([]htmlNode, 102) // nearly 8 KiB, which is a size class
+	}
+	n := &t.slab[0]
+	t.slab = t.slab[1:]
+	n.line = uint32(line)
+	return n
+}
 
-func (n *htmlNode) add(c *htmlNode) { n.children = append(n.children, c) }
+// name returns the name of an element as a string that all elements of that name share.
+func (t *htmlBuilder) name(name []byte) string {
+	s, ok := t.names[string(name)]
+	if !ok {
+		s = string(name)
+		t.names[s] = s
+	}
+	return s
+}
+
+// An openElement is an element whose end has not been found.
+type openElement struct {
+	*htmlNode
+	last *htmlNode // child
+}
+
+func (t *htmlBuilder) top() *openElement { return &t.stack[len(t.stack)-1] }
+
+func (n *openElement) add(c *htmlNode) {
+	if n.last == nil {
+		n.first = c
+	} else {
+		n.last.next = c
+	}
+	n.last = c
+}
 
 // keptAttrs are the attributes that are read.
 var keptAttrs = map[string]bool{
 	"class": true, "id": true, "role": true, "href": true, "hidden": true, "aria-hidden": true, "style": true, "lang": true,
-	"name": true, "property": true, "content": true, "alt": true, "start": true, "datetime": true, "type": true, "http-equiv": true,
+	"name": true, "property": true, "content": true, "alt": true, "start": true, "datetime": true, "type": true, "http-equiv": true, "colspan": true, "rowspan": true, "src": true,
 }
 
 func (t *htmlBuilder) open(z *html.Tokenizer, line int) {
 	name, more := z.TagName()
-	n := &htmlNode{tag: string(name), line: line}
+	n := t.node(line)
+	n.tag = t.name(name)
 	n.bits = bitsOf[n.tag]
 	for more {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		if k := string(key); keptAttrs[k] {
 			if n.attrs == nil {
-				n.attrs = map[string]string{}
+				n.attrs = &[]htmlAttr{}
 			}
-			if _, ok := n.attrs[k]; !ok {
-				n.attrs[k] = string(value)
+			if _, ok := n.lookup(k); !ok {
+				*n.attrs = append(*n.attrs, htmlAttr{k, string(value)})
 			}
 		}
 	}
 	t.implyEnds(n)
 	t.top().add(n)
 	if !voidTags[n.tag] && len(t.stack) < deepestHTML {
-		t.stack = append(t.stack, n)
+		t.stack = append(t.stack, openElement{htmlNode: n})
 	}
 }
 
@@ -114,6 +176,8 @@ var (
 	blockTags = tagSet("address article aside blockquote center details dialog dd dir div dl dt fieldset figcaption figure " +
 		"footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section summary table ul " +
 		"tbody thead tfoot tr td th caption body html")
+
+	rowTags = tagSet("table thead tbody tfoot tr") // which contain rows or cells
 
 	tagSetHeading = tagSet("h1 h2 h3 h4 h5 h6")
 )
@@ -227,7 +291,7 @@ func (n *htmlNode) measure(inLink, inProse bool) {
 	}
 	inLink = inLink || n.tag == "a" && n.attr("href") != ""
 	inProse = inProse || proseTags[n.tag]
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		c.measure(inLink, inProse)
 		n.words += c.words
 		n.links += c.links
@@ -244,7 +308,7 @@ func (n *htmlNode) find(ok func(*htmlNode) bool) []*htmlNode {
 		return []*htmlNode{n}
 	}
 	var found []*htmlNode
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		found = append(found, c.find(ok)...)
 	}
 	return found
@@ -256,7 +320,7 @@ func (n *htmlNode) walk(visit func(*htmlNode) bool) {
 	if !visit(n) {
 		return
 	}
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		c.walk(visit)
 	}
 }
@@ -276,7 +340,7 @@ func (n *htmlNode) collect(out *strings.Builder) {
 	if droppedTags[n.tag] && n.tag != "title" || n.hidden() {
 		return
 	}
-	for _, c := range n.children {
+	for c := n.first; c != nil; c = c.next {
 		c.collect(out)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // keys for nested members. A large member that is an object or a list of objects gets a heading. A
 // list of objects becomes records, see writeRecord.
 func parseJSON(src *source, b *builder) bool {
-	values, err := jsonValues(b, src.text, 1)
+	values, err := jsonValues(b, src.text, 1, func(v *jsonValue) { writeRecord(b, v, 1) })
 	if err != nil || len(values) != 1 {
 		return false
 	}
@@ -38,7 +38,7 @@ func parseJSONL(src *source, b *builder) bool {
 		if b.canceled() {
 			return false
 		}
-		values, err := jsonValues(b, l, i+1)
+		values, err := jsonValues(b, l, i+1, nil)
 		if err != nil || len(values) != 1 || values[0].kind == jsonScalar {
 			broken++
 			if broken > 5+records/10 {
@@ -96,8 +96,10 @@ func (v *jsonValue) size(limit int) int {
 
 var errJSONDepth = errors.New("nested too deeply")
 
-// jsonValues parses the consecutive values in text. Its first line is the given source line.
-func jsonValues(b *builder, text string, line int) ([]*jsonValue, error) {
+// jsonValues parses the consecutive values in text. Its first line is the given source line. The
+// members of lists at the outermost level are passed to each instead of being kept, if each is not
+// nil.
+func jsonValues(b *builder, text string, line int, each func(*jsonValue)) ([]*jsonValue, error) {
 	const deepest = 100
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -128,6 +130,9 @@ func jsonValues(b *builder, text string, line int) ([]*jsonValue, error) {
 		case json.Delim:
 			if t == '}' || t == ']' {
 				stack = stack[:len(stack)-1]
+				if each != nil && isRecord(stack) {
+					each(top)
+				}
 				continue
 			}
 			v.kind = jsonList
@@ -153,8 +158,25 @@ func jsonValues(b *builder, text string, line int) ([]*jsonValue, error) {
 			v.text = "null"
 		}
 		key = ""
-		top.members = append(top.members, v)
+		switch {
+		case each == nil || !isRecord(parents(stack, v)):
+			top.members = append(top.members, v)
+		case v.kind == jsonScalar:
+			each(v)
+		}
 	}
+}
+
+// isRecord reports whether the values that stack contains are members of a list at the outermost
+// level. stack[0] is the list of all values.
+func isRecord(stack []*jsonValue) bool { return len(stack) == 2 && stack[1].kind == jsonList }
+
+// parents returns stack without v.
+func parents(stack []*jsonValue, v *jsonValue) []*jsonValue {
+	if stack[len(stack)-1] == v {
+		return stack[:len(stack)-1]
+	}
+	return stack
 }
 
 // afterColon reports whether the token at text[at:] is a member's value.

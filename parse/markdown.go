@@ -30,12 +30,31 @@ func parseMarkdown(src *source, b *builder) bool {
 
 // writeMarkdown writes src from the offset body onwards.
 func writeMarkdown(src *source, body int, b *builder) {
-	m := &markdown{src: src, b: b, base: body, data: []byte(src.text[body:])}
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 		goldmark.WithParserOptions(parser.WithHeadingAttribute()),
-	)
-	m.blocks(md.Parser().Parse(text.NewReader(m.data)), 0)
+	).Parser()
+	all := pieces(src.text, body)
+	references := ""
+	if len(all) > 1 {
+		references = definitions(src.text[body:])
+	}
+	known := parser.NewContext()
+	md.Parse(text.NewReader([]byte(references)), parser.WithContext(known))
+	for _, p := range all {
+		if b.canceled() {
+			return
+		}
+		pc := parser.NewContext()
+		for _, r := range known.References() {
+			pc.AddReference(r)
+		}
+		m := &markdown{src: src, b: b, base: p.start - len(p.prefix), data: []byte(p.prefix + src.text[p.start:p.end])}
+		if p.table {
+			m.repeated = 1
+		}
+		m.blocks(md.Parse(text.NewReader(m.data), parser.WithContext(pc)), 0)
+	}
 }
 
 // firstTitle returns the text of the first heading if it is the only one of level 1.
@@ -72,7 +91,7 @@ func tangled(text string) bool {
 		crowd       = 20_000 // of links, without a blank line in between
 		definitions = 20_000 // of links, in a text
 	)
-	if strings.Count(text, "]:") > definitions {
+	if strings.Count(text, "]:") > definitions || nestedTooDeeply(text) {
 		return true
 	}
 	links := 0
@@ -111,6 +130,8 @@ type markdown struct {
 	b    *builder
 	base int    // offset of data in src.text
 	data []byte // the parsed text
+
+	repeated int // heads of tables that an earlier piece has written
 }
 
 func (m *markdown) line(offset int) int { return m.src.line(m.base + offset) }
@@ -179,22 +200,30 @@ func (m *markdown) item(item ast.Node, marker string, tight bool, depth int) {
 }
 
 func (m *markdown) table(table *extast.Table) {
+	t := &markedTable{b: m.b}
 	for row := table.FirstChild(); row != nil; row = row.NextSibling() {
 		kind := TableRow
 		if row.Kind() == extast.KindTableHeader {
+			if m.repeated > 0 {
+				m.repeated--
+				continue
+			}
 			kind = TableHead
 			m.b.begin(kind)
 		} else {
 			m.b.beginTight(kind)
 		}
+		t.begin()
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
 			if cell.PreviousSibling() != nil {
 				m.b.glue(" | ")
 			}
-			m.inline(cell)
+			t.cell(1, 1, kind == TableHead, func() { m.inline(cell) })
 		}
-		m.b.end()
+		t.endRow()
+		t.row++
 	}
+	t.end()
 }
 
 func (m *markdown) code(lines *text.Segments) {

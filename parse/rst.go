@@ -12,7 +12,9 @@ import (
 // lists and tables. Roles, references and emphasis are reduced to their words. Comments, link
 // targets, images and the processor's own directives are dropped.
 func parseRST(src *source, b *builder) bool {
-	r := &rst{plainText: plainText{b: b, lines: src.lines(), words: inlineRST}}
+	r := &rst{plainText: plainText{b: b, lines: src.lines()}, budget: maxSubstitution}
+	r.substitutions = rstSubstitutions(r.lines)
+	r.words = r.inline
 	r.fields(0)
 	r.body(len(r.lines), 0)
 	if b.title == "" {
@@ -24,6 +26,11 @@ func parseRST(src *source, b *builder) bool {
 // An rst is read line by line, like plain text.
 type rst struct {
 	plainText
+	options       map[string]string // of the directive that is read
+	substitutions map[string]string // texts of |names|
+	budget        int               // bytes that substitutions may still add
+	indents       []int             // of the open lists, outermost first
+	level         int               // of the list item that is written
 }
 
 // deepestRST is the greatest nesting depth of directives that is parsed.
@@ -109,6 +116,10 @@ func (r *rst) write(kind BlockKind, n int) {
 	} else {
 		r.b.begin(kind)
 	}
+	r.b.cur.Level = r.level
+	if r.level == 0 {
+		r.indents = r.indents[:0]
+	}
 	indent := indentOf(r.line(r.at))
 	for i := range n {
 		l := strings.TrimRight(r.line(r.at+i), " \t")
@@ -126,7 +137,7 @@ func (r *rst) write(kind BlockKind, n int) {
 				l = strings.TrimSuffix(l, ":")
 			}
 		}
-		r.b.put(inlineRST(l), r.at+i+1)
+		r.b.put(r.inline(l), r.at+i+1)
 	}
 	r.b.end()
 	r.at += n
@@ -173,7 +184,13 @@ func (r *rst) item(end int) {
 		n++
 	}
 	literal := strings.HasSuffix(strings.TrimRight(r.line(r.at+n-1), " \t"), "::")
+	for len(r.indents) > 0 && r.indents[len(r.indents)-1] >= indent {
+		r.indents = r.indents[:len(r.indents)-1]
+	}
+	r.indents = append(r.indents, indent)
+	r.level = min(len(r.indents), deepestRST)
 	r.write(ListItem, n)
+	r.level = 0
 	if literal {
 		r.literal(end, indent)
 	}
@@ -224,8 +241,7 @@ func (r *rst) explicit(depth int) {
 	m := directive.FindStringSubmatch(l)
 	if m == nil {
 		if strings.HasPrefix(l, ".. [") { // a footnote or citation
-			r.b.puts(Paragraph, inlineRST(strings.TrimPrefix(l, ".. ")), r.at+1)
-			r.at++
+			r.footnote(l, indent)
 			return
 		}
 		r.at++
@@ -236,11 +252,44 @@ func (r *rst) explicit(depth int) {
 	line := r.at + 1
 	r.at++
 	body, end := r.indented(len(r.lines), indent)
+	r.options = map[string]string{}
 	for body < end && isOption(r.line(body)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(r.line(body))[1:], ":")
+		r.options[key] = strings.TrimSpace(value)
 		body++
 	}
 	r.directive(name, argument, line, depth, body, end)
 	r.at = max(r.at, end)
+}
+
+// footnote reads a footnote or citation, whose text is indented.
+func (r *rst) footnote(l string, indent int) {
+	from := r.at
+	r.at++
+	_, end := r.indented(len(r.lines), indent)
+	r.b.begin(Footnote)
+	r.b.put(r.inline(strings.TrimPrefix(l, ".. ")), from+1)
+	for i := from + 1; i < end; i++ {
+		if !r.blank(i) {
+			r.b.newline()
+			r.b.put(r.inline(strings.TrimSpace(r.line(i))), i+1)
+		}
+	}
+	r.b.end()
+	r.at = max(end, from+1)
+}
+
+func (r *rst) caption(text string, line int) { r.b.puts(Caption, r.inline(text), line) }
+
+// figureCaption reads the first paragraph of a figure, which is its caption.
+func (r *rst) figureCaption(end int) {
+	for r.at < end && r.blank(r.at) {
+		r.at++
+	}
+	if r.at >= end || strings.HasPrefix(strings.TrimSpace(r.line(r.at)), "..") {
+		return
+	}
+	r.write(Caption, r.run(end))
 }
 
 func isOption(l string) bool {
@@ -255,26 +304,40 @@ func (r *rst) directive(name, argument string, line, depth, body, end int) {
 	case "code", "code-block", "sourcecode", "parsed-literal", "math", "highlight", "productionlist", "prompt", "doctest", "testcode", "testoutput", "graphviz", "mermaid", "literalinclude", "raw":
 		r.literal(end, -1)
 		return
-	case "image", "toctree", "include", "contents", "index", "module", "currentmodule", "meta", "sectionauthor", "moduleauthor",
+	case "image":
+		r.b.puts(Figure, r.inline(r.options["alt"]), line)
+		r.at = end
+		return
+	case "include":
+		r.b.puts(Paragraph, "include: "+argument, line)
+		r.at = end
+		return
+	case "list-table":
+		r.caption(argument, line)
+		r.listTable(end)
+		return
+	case "csv-table":
+		r.caption(argument, line)
+		r.csvTable(end, line)
+		return
+	case "table":
+		r.caption(argument, line)
+	case "figure":
+		r.b.puts(Figure, r.inline(r.options["alt"]), line)
+		r.figureCaption(end)
+	case "toctree", "contents", "index", "module", "currentmodule", "meta", "sectionauthor", "moduleauthor",
 		"default-domain", "role", "tabularcolumns", "autosummary", "replace", "unicode", "only", "ifconfig", "cssclass", "rst-class", "py:module", "py:currentmodule", "target-notes":
 		if name != "only" && name != "ifconfig" {
 			r.at = end
 			return
 		}
-	case "figure", "container", "class", "table", "list-table", "note", "warning", "tip", "important", "caution", "danger", "attention", "hint", "error", "seealso",
+	case "container", "class", "note", "warning", "tip", "important", "caution", "danger", "attention", "hint", "error", "seealso",
 		"topic", "sidebar", "admonition", "rubric", "epigraph", "highlights", "pull-quote", "glossary", "tab", "tabs", "details", "dropdown":
-		if argument != "" && name != "figure" && name != "container" && name != "class" {
-			r.b.puts(Paragraph, inlineRST(argument), line)
+		if argument != "" && name != "container" && name != "class" {
+			r.b.puts(Paragraph, r.inline(argument), line)
 		}
-	case "csv-table":
-		for ; r.at < end; r.at++ {
-			r.b.beginTight(TableRow)
-			r.b.put(strings.TrimSpace(r.line(r.at)), r.at+1)
-			r.b.end()
-		}
-		return
 	case "versionadded", "versionchanged", "versionremoved", "deprecated":
-		r.b.puts(Paragraph, name+" "+inlineRST(argument), line)
+		r.b.puts(Paragraph, name+" "+r.inline(argument), line)
 	default: // objects of a documentation generator: a function, an option, …
 		r.b.puts(Code, argument, line)
 	}
@@ -292,116 +355,6 @@ var (
 
 func isGridRule(l string) bool   { return len(l) > 4 && l[0] == '+' && gridRule.MatchString(l) }
 func isSimpleRule(l string) bool { return len(l) > 4 && l[0] == '=' && simpleRule.MatchString(l) }
-
-// gridTable reads a table drawn with "+---+" and "|". The lines of a cell are joined.
-func (r *rst) gridTable(end int) {
-	first := true
-	for r.at < end && isGridRule(strings.TrimSpace(r.line(r.at))) {
-		from := r.at + 1
-		to := from
-		for to < end && strings.HasPrefix(strings.TrimSpace(r.line(to)), "|") {
-			to++
-		}
-		if to == from {
-			r.at++
-			break
-		}
-		kind := TableRow
-		if strings.Contains(r.line(to), "=") && isGridRule(strings.TrimSpace(r.line(to))) {
-			kind = TableHead
-		}
-		r.gridRow(kind, from, to, first)
-		first = false
-		r.at = to
-	}
-	if first && r.at < end && isGridRule(strings.TrimSpace(r.line(r.at))) {
-		r.at++
-	}
-}
-
-// gridRow writes the lines [from, to) as one row, cell by cell.
-func (r *rst) gridRow(kind BlockKind, from, to int, first bool) {
-	if first {
-		r.b.begin(kind)
-	} else {
-		r.b.beginTight(kind)
-	}
-	rows := make([][]string, 0, to-from)
-	columns := 0
-	for i := from; i < to; i++ {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(r.line(i)), "|"), "|")
-		rows = append(rows, cells)
-		columns = max(columns, len(cells))
-	}
-	for c := range min(columns, 200) {
-		if c > 0 {
-			r.b.glue(" | ")
-		}
-		written := false
-		for i, cells := range rows {
-			if c >= len(cells) || isBlank(cells[c]) {
-				continue
-			}
-			if written {
-				r.b.glue(" ")
-			}
-			r.b.put(inlineRST(strings.TrimSpace(cells[c])), from+i+1)
-			written = true
-		}
-	}
-	r.b.end()
-}
-
-// simpleTable reads a table with "=== ===" rules and one row per line.
-func (r *rst) simpleTable(end int) {
-	stops := columnStops(r.line(r.at))
-	r.at++
-	rules, first := 1, true
-	// A table with column names has three rules, a table without has two.
-	last := r.at
-	for i := r.at; i < end && rules < 3; i++ {
-		if l := strings.TrimSpace(r.line(i)); isSimpleRule(l) {
-			rules++
-			last = i
-			if r.blank(i + 1) {
-				break
-			}
-		} else if l == "" && rules > 1 && r.blank(i+1) {
-			break
-		}
-	}
-	head := rules == 3
-	for ; r.at < last; r.at++ {
-		l := r.line(r.at)
-		if isSimpleRule(strings.TrimSpace(l)) {
-			head = false
-			continue
-		}
-		if isBlank(l) {
-			continue
-		}
-		kind := TableRow
-		if head {
-			kind = TableHead
-		}
-		if first {
-			r.b.begin(kind)
-		} else {
-			r.b.beginTight(kind)
-		}
-		first = false
-		for c, cell := range cutAt(l, stops) {
-			if c > 0 {
-				r.b.glue(" | ")
-			}
-			r.b.put(inlineRST(strings.TrimSpace(cell)), r.at+1)
-		}
-		r.b.end()
-	}
-	if r.at < end && isSimpleRule(strings.TrimSpace(r.line(r.at))) {
-		r.at++
-	}
-}
 
 // columnStops returns the start offsets of the columns under a rule.
 func columnStops(rule string) []int {
@@ -440,6 +393,42 @@ var (
 	rstNote     = lazyregexp.New(`(\[[#\w*]+\])_`)
 	rstNamed    = lazyregexp.New(`\b([A-Za-z][\w.-]*[A-Za-z0-9])__?(\s|[.,;:)]|$)`)
 )
+
+// maxSubstitution is the most bytes that substitutions may add to a document.
+const maxSubstitution = 1 << 20
+
+var rstSubstitution = lazyregexp.New(`^\s*\.\. \|([^|]+)\| replace::\s*(.*)$`)
+
+// rstSubstitutions returns the texts that the document defines for |names|.
+func rstSubstitutions(lines []string) map[string]string {
+	const longest = 1_000 // bytes of a text
+	texts := map[string]string{}
+	for _, l := range lines {
+		if !strings.Contains(l, "| replace::") {
+			continue
+		}
+		if m := rstSubstitution.FindStringSubmatch(l); m != nil && len(m[2]) <= longest {
+			texts[m[1]] = m[2]
+		}
+	}
+	return texts
+}
+
+var rstReference = lazyregexp.New(`\|([^\s|](?:[^|]*[^\s|])?)\|`)
+
+// inline returns a line without inline markup and with its substitutions.
+func (r *rst) inline(l string) string {
+	if len(r.substitutions) > 0 && strings.Count(l, "|") > 1 {
+		l = rstReference.ReplaceAllStringFunc(l, func(ref string) string {
+			text, ok := r.substitutions[ref[1:len(ref)-1]]
+			if r.budget -= len(text); !ok || r.budget < 0 {
+				return ref
+			}
+			return text
+		})
+	}
+	return inlineRST(l)
+}
 
 // inlineRST returns a line without inline markup.
 func inlineRST(l string) string {

@@ -7,9 +7,9 @@ import (
 )
 
 // parseText parses plain text: paragraphs between blank lines, list items, indented code and clear
-// headings, which are underlined, in capitals, numbered or marked as in AsciiDoc.
+// headings, which are underlined, in capitals or numbered.
 func parseText(src *source, b *builder) bool {
-	t := &plainText{b: b, lines: src.lines(), asciidoc: isAsciiDoc(src)}
+	t := &plainText{b: b, lines: src.lines()}
 	for t.at < len(t.lines) && !b.canceled() {
 		t.step()
 	}
@@ -21,11 +21,10 @@ func parseText(src *source, b *builder) bool {
 
 // A plainText is the state of parsing plain text line by line.
 type plainText struct {
-	b        *builder
-	lines    []string
-	at       int // the next line, from 0
-	asciidoc bool
-	marks    []byte // underline characters, outermost level first
+	b     *builder
+	lines []string
+	at    int    // the next line, from 0
+	marks []byte // underline characters, outermost level first
 
 	words func(string) string // returns a title without markup; nil: unchanged
 }
@@ -45,7 +44,6 @@ func (t *plainText) step() {
 	switch {
 	case t.blank(t.at):
 		t.at++
-	case t.asciidoc && t.asciiDocBlock():
 	case t.underlined():
 	case isRule(t.line(t.at)):
 		t.at++ // a separator between sections
@@ -178,7 +176,9 @@ func sectionNumber(l string) int {
 
 // isCapitals reports whether l consists of a few words without lower-case letters.
 func isCapitals(l string) bool {
-	if len(l) > 60 || strings.ContainsAny(l, "|=<>{};\t") || strings.HasSuffix(strings.TrimSpace(l), ",") {
+	const marks = "-/@#%$\\" // of comments, templates and PEM
+	punctuated := strings.ContainsAny(l, "|=<>{};\t") || strings.HasSuffix(strings.TrimSpace(l), ",")
+	if l == "" || len(l) > 60 || punctuated || strings.IndexByte(marks, l[0]) >= 0 {
 		return false
 	}
 	letters := 0
