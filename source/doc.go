@@ -1,4 +1,6 @@
-// Package source provides the bytes of documents from files, folders and standard input. [Walk]
+// Package source provides the bytes of documents. A [Source] is a place outside where documents live,
+// with a feed of changes; each kind of source is a package below this one, and package sourcetest
+// tests their contract. For files, folders and standard input of this machine, [Walk]
 // yields each [File] below the given roots in a fixed order, and a [Skip] with the reason for
 // everything it skips.
 //

@@ -15,16 +15,17 @@ import (
 
 // Values of a document's "source" metadata.
 const (
-	FromFile  = "file"
-	FromStdin = "stdin"
+	FromFile   = "file"
+	FromStdin  = "stdin"
+	FromUpload = "upload"
 )
 
 // A File is a document that Walk found and that is not read yet.
 type File struct {
-	URI       string    // of a file: its absolute path in the form of URI; else "stdin:NAME"
+	URI       string    // of a file: its absolute path in the form of URI; else "stdin:NAME" or that of an Upload
 	Root      string    // URI of the root below which it was found
 	Rel       string    // slash path below the root, escaped as in URI; for a root that is a file, its name
-	Source    string    // FromFile or FromStdin
+	Source    string    // FromFile, FromStdin or FromUpload
 	SizeBytes int64     // when found; 0 for standard input
 	Modified  time.Time // when found; zero for standard input and if it is not an assay.ValidTime
 
@@ -32,6 +33,7 @@ type File struct {
 	sidecars []place // more than one is an error
 	limit    int64
 	stdin    io.Reader
+	upload   *Upload
 }
 
 // A place is a path relative to a folder that opening it must not leave.
@@ -40,11 +42,16 @@ type place struct {
 	rel    string
 }
 
-// Content is the content of a File, with the size and time that belong to exactly these bytes.
+// Content is the content of a File or an Item. For a File, the time belongs to exactly these bytes.
 type Content struct {
 	Data     []byte
-	Modified time.Time // zero for standard input and if it is not an assay.ValidTime
+	Modified time.Time // zero if it is not known or not an assay.ValidTime
 	Read     time.Time // when reading began
+
+	// Type replaces that of the Item; Metadata completes that of the Item, which takes precedence.
+	// They are empty for a File, except the Type of an Upload.
+	Type     string
+	Metadata assay.Metadata
 }
 
 // errChanged means that the file's size or time changed while it was read.
@@ -69,7 +76,12 @@ func (e sizeError) Error() string {
 // Every error except ctx's is a *Skip: TooLarge, Unreadable, SpecialFile, Changed, Vanished or
 // BadStandardIn. Read never waits for a named pipe.
 func (f File) Read(ctx context.Context) (Content, error) {
-	if f.stdin != nil {
+	switch {
+	case f.upload != nil && f.SizeBytes > f.limit:
+		return Content{}, f.skip(sizeError{f.SizeBytes, f.limit})
+	case f.upload != nil:
+		return Content{Data: f.upload.Data, Type: f.upload.Type, Read: time.Now()}, ctx.Err()
+	case f.stdin != nil:
 		return f.readStdin(ctx)
 	}
 	const attempts = 3
@@ -94,6 +106,9 @@ func (f File) Read(ctx context.Context) (Content, error) {
 // read or used, the error is a *Skip with the reason BadSidecar. The document's ACL is then
 // unknown, and access to it must be denied.
 func (f File) Sidecar() (Sidecar, error) {
+	if f.upload != nil {
+		return f.upload.Sidecar, nil
+	}
 	switch len(f.sidecars) {
 	case 0:
 		return Sidecar{}, nil
@@ -101,7 +116,7 @@ func (f File) Sidecar() (Sidecar, error) {
 	default:
 		return Sidecar{}, f.badSidecar(fmt.Errorf("there are %d, differing in case", len(f.sidecars)))
 	}
-	c, err := readAt(f.sidecars[0], maxSidecarBytes)
+	c, err := readAt(f.sidecars[0], MaxSidecarBytes)
 	if err != nil {
 		return Sidecar{}, f.badSidecar(plainCause(err))
 	}
@@ -114,7 +129,7 @@ func (f File) Sidecar() (Sidecar, error) {
 
 func (f File) badSidecar(err error) *Skip {
 	return &Skip{URI: f.URI, Reason: BadSidecar, Err: err,
-		Detail: fmt.Sprintf("its sidecar %s is not usable, so who may see it is not known: %s", f.URI+sidecarSuffix,
+		Detail: fmt.Sprintf("its sidecar %s is not usable, so who may see it is not known: %s", f.URI+SidecarSuffix,
 			strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))}
 }
 

@@ -48,7 +48,7 @@ func (t *tree) uriOf(s spot) string {
 	return strings.TrimSuffix(t.uri, "/") + "/" + relOf(s)
 }
 
-func relOf(s spot) string { return escape(strings.Join(s.seen, "/")) }
+func relOf(s spot) string { return EscapeName(strings.Join(s.seen, "/")) }
 
 func (w *walk) folderRoot(root, uri, real string) bool {
 	r, err := os.OpenRoot(real)
@@ -134,7 +134,7 @@ func (t *tree) folder(s spot, r rules) bool {
 			continue
 		}
 		if doc, ok := documentOf(e.Name()); ok && !e.IsDir() {
-			if !names[doc] && !t.skip(child, SidecarOrphan, "is a sidecar, and there is no "+escape(doc)+" beside it", nil) {
+			if !names[doc] && !t.skip(child, SidecarOrphan, "is a sidecar, and there is no "+EscapeName(doc)+" beside it", nil) {
 				return false
 			}
 			continue
@@ -233,11 +233,11 @@ func (t *tree) followOne(l link) bool {
 	case err != nil:
 		return t.skip(l.at, BadIgnoreFile, err.Error(), err)
 	case out:
-		return t.skip(l.at, LinkExcluded, "links to "+escape(filepath.ToSlash(rel))+", which is excluded", nil)
+		return t.skip(l.at, LinkExcluded, "links to "+EscapeName(filepath.ToSlash(rel))+", which is excluded", nil)
 	}
 	switch {
 	case info.IsDir() && t.entered[rel]:
-		return t.skip(l.at, SameFile, "links to "+escape(filepath.ToSlash(rel))+", which is read there", nil)
+		return t.skip(l.at, SameFile, "links to "+EscapeName(filepath.ToSlash(rel))+", which is read there", nil)
 	case info.IsDir():
 		return t.folder(to, l.rules)
 	case info.Mode().IsRegular():

@@ -15,17 +15,17 @@ import (
 	"github.com/assay-rag/assay/internal/datekey"
 )
 
-// sidecarSuffix is appended to a document's name to form its sidecar's. Its case does not matter.
-const sidecarSuffix = ".metadata.json"
+// SidecarSuffix is appended to a document's name to form its sidecar's. Its case does not matter.
+const SidecarSuffix = ".metadata.json"
 
-// maxSidecarBytes is the largest size of a sidecar that is used. Bedrock's own limit is 10 KiB; a
+// MaxSidecarBytes is the largest size of a sidecar that is used. Bedrock's own limit is 10 KiB; a
 // long ACL needs more.
-const maxSidecarBytes = 256 << 10
+const MaxSidecarBytes = 256 << 10
 
 // documentOf returns the name of the document that a sidecar with this name belongs to.
 func documentOf(name string) (document string, ok bool) {
-	n := len(name) - len(sidecarSuffix)
-	if n <= 0 || !strings.EqualFold(name[n:], sidecarSuffix) {
+	n := len(name) - len(SidecarSuffix)
+	if n <= 0 || !strings.EqualFold(name[n:], SidecarSuffix) {
 		return "", false
 	}
 	return name[:n], true

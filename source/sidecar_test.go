@@ -103,7 +103,7 @@ func TestSidecarFiles(t *testing.T) {
 		"both.md": "x", "both.md.metadata.json": `{"acl":["user:a"]}`, "both.md.METADATA.json": `{}`,
 		"bad.md": "x", "bad.md.metadata.json": `{"acl"`,
 		"dir.md": "x", "dir.md.metadata.json/": "",
-		"large.md": "x", "large.md.metadata.json": strings.Repeat(" ", maxSidecarBytes) + `{}`,
+		"large.md": "x", "large.md.metadata.json": strings.Repeat(" ", MaxSidecarBytes) + `{}`,
 		"out.md": "x", "out.md.metadata.json": "->/etc/hostname",
 		"gone.md": "x", "gone.md.metadata.json": "->nowhere",
 		"ignored.md": "x", "ignored.md.metadata.json": `{"acl":["user:a"]}`, ".gitignore": "ignored.md.*\n",

@@ -25,6 +25,9 @@ const (
 	SidecarOrphan Reason = "sidecar_without_document"
 	BadIgnoreFile Reason = "bad_ignore_file" // the exclusions of the folder are unknown
 	BadStandardIn Reason = "unreadable_stdin"
+	UnknownACL    Reason = "unknown_acl" // the source did not state who may see it
+	Unsupported   Reason = "unsupported" // an item without content that can be read, such as a submodule
+	Excluded      Reason = "excluded"    // the source asks not to index it
 )
 
 // A Skip is a file or folder that was skipped. It implements error so that Walk can yield it; the

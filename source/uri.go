@@ -11,8 +11,9 @@ import (
 //
 // File names are bytes and a URI is text. A byte that is not part of valid UTF-8 is written as
 // U+FFFD and two hexadecimal digits, and so is each byte of a U+FFFD in a name. So different names
-// have different URIs.
-func URI(path string) string { return escape(filepath.ToSlash(path)) }
+// have different URIs. A "!" at the end of a name is written in the same way, so that
+// assay.PartSeparator occurs only in the URIs of documents inside a file.
+func URI(path string) string { return EscapeName(filepath.ToSlash(path)) }
 
 // RootURI returns the URI of a root of Walk that is a file or folder. A root that is a symbolic
 // link is not resolved.
@@ -24,14 +25,17 @@ func RootURI(root string) (string, error) {
 	return URI(abs), nil
 }
 
-func escape(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) {
+// EscapeName returns the form that a name of bytes, such as a path in a repository, has in a URI. It is
+// described at URI.
+func EscapeName(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsAny(s, "!\uFFFD") {
 		return s
 	}
 	var b strings.Builder
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
-		if r != utf8.RuneError {
+		ends := r == '!' && (len(s) == 1 || s[1] == '/')
+		if r != utf8.RuneError && !ends {
 			b.WriteString(s[:n])
 		} else {
 			for i := range n {

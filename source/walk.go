@@ -37,7 +37,22 @@ type Options struct {
 	// StdinName is the name of standard input. Its URI is "stdin:" + StdinName, and its extension
 	// is a hint for the format. Empty means "-".
 	StdinName string
+
+	// Upload, if set, is the document of the root "-" instead of standard input.
+	Upload *Upload
 }
+
+// An Upload is a document that a caller holds in memory.
+type Upload struct {
+	URI     string // see UploadURI, or the URL that it was fetched from
+	Name    string // slash path whose last part is a hint for the format
+	Type    string // media type, as a hint for the format; empty: not known
+	Data    []byte
+	Sidecar Sidecar
+}
+
+// UploadURI returns the URI of a document that was uploaded under a name.
+func UploadURI(name string) string { return FromUpload + ":" + EscapeName(name) }
 
 // Walk yields the files below the roots: roots in the order given, entries by name, and files
 // reached only by a link after the rest of their root. Each file is yielded once, for the first
@@ -152,8 +167,10 @@ func (w *walk) skip(uri string, r Reason, detail string, err error) bool {
 }
 
 func (w *walk) stdin() bool {
-	name := escape(cmp.Or(w.opts.StdinName, "-"))
-	uri := "stdin:" + name
+	if u := w.opts.Upload; u != nil {
+		return w.yield(File{URI: u.URI, Root: u.URI, Rel: u.Name, Source: FromUpload, SizeBytes: int64(len(u.Data)), upload: u, limit: w.opts.MaxFileBytes}, nil)
+	}
+	name, uri := EscapeName(cmp.Or(w.opts.StdinName, "-")), StdinURI(w.opts.StdinName)
 	if _, ok := w.seen[uri]; ok {
 		return true
 	}
@@ -164,6 +181,9 @@ func (w *walk) stdin() bool {
 	}
 	return w.yield(File{URI: uri, Root: uri, Rel: name, Source: FromStdin, stdin: in, limit: w.opts.MaxFileBytes}, nil)
 }
+
+// StdinURI returns the URI of standard input with a name; empty: "-".
+func StdinURI(name string) string { return FromStdin + ":" + EscapeName(cmp.Or(name, "-")) }
 
 // fileRoot yields a file that is a root itself, even if patterns exclude it.
 func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
@@ -178,7 +198,7 @@ func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
 		sidecars = w.siblings.sidecars(real)
 	}
 	return w.found(real, info, File{
-		URI: uri, Root: uri, Rel: escape(filepath.Base(abs)),
+		URI: uri, Root: uri, Rel: EscapeName(filepath.Base(abs)),
 		at:       place{filepath.Dir(real), filepath.Base(real)},
 		sidecars: sidecars,
 	})
@@ -219,8 +239,8 @@ func (s *siblings) sidecars(path string) []place {
 			}
 		}
 		if err != nil { // the folder may be entered but not listed
-			if _, err := os.Lstat(path + sidecarSuffix); err == nil {
-				s.names[name] = []string{name + sidecarSuffix}
+			if _, err := os.Lstat(path + SidecarSuffix); err == nil {
+				s.names[name] = []string{name + SidecarSuffix}
 			}
 			places := placesOf(folder, "", s.names[name])
 			s.names = nil

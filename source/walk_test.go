@@ -326,15 +326,15 @@ func FuzzURI(f *testing.F) {
 		f.Add(s, s+"x")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		ua, ub := escape(a), escape(b)
+		ua, ub := EscapeName(a), EscapeName(b)
 		if (ua == ub) != (a == b) {
-			t.Errorf("escape(%q) = %q, escape(%q) = %q", a, ua, b, ub)
+			t.Errorf("EscapeName(%q) = %q, EscapeName(%q) = %q", a, ua, b, ub)
 		}
 		if got := filepath.ToSlash(Path(ua)); filepath.Separator == '/' && got != a {
-			t.Errorf("Path(escape(%q)) = %q", a, got)
+			t.Errorf("Path(EscapeName(%q)) = %q", a, got)
 		}
 		if !bytes.Equal([]byte(ua), []byte(strings.ToValidUTF8(ua, "?"))) {
-			t.Errorf("escape(%q) = %q is not UTF-8", a, ua)
+			t.Errorf("EscapeName(%q) = %q is not UTF-8", a, ua)
 		}
 	})
 }
