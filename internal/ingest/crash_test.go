@@ -49,7 +49,28 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if folder := os.Getenv(childSync); folder != "" {
+		if err := syncAsChild(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+// openChildStore opens a store for writing.
+func openChildStore(ctx context.Context, dir string) (store.Writer, func(), error) {
+	s, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	tenant, err := s.Tenant(ctx, "default")
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := tenant.Writer(ctx)
+	return w, func() { w.Close(); tenant.Close() }, err
 }
 
 // ingestAsChild writes a line to standard output for each acknowledged document, and flushes the
@@ -77,7 +98,7 @@ func ingestAsChild(folder, data string) error {
 	defer idx.Close()
 	commits := 0
 	var flushErr error
-	_, err = Run(ctx, w, Options{Roots: []string{folder}, Progress: func(p Progress) {
+	_, err = Run(ctx, w, Options{Roots: []string{folder}, Walk: boxWalk, Progress: func(p Progress) {
 		if len(p.Committed) == 0 {
 			return
 		}
@@ -103,6 +124,8 @@ type crashWorld struct {
 	names   int
 	vocab   []string
 	pending map[string]bool // URIs acknowledged since the folder last changed
+
+	parsed map[string]map[string]parse.Document // URI and content of a file → its documents, by URI
 }
 
 // TestKillDuringIngest kills the ingesting process at random moments. After each kill, acknowledged
@@ -119,7 +142,7 @@ func TestKillDuringIngest(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	x := &crashWorld{t: t, rng: rand.New(rand.NewPCG(seed, 1)), folder: t.TempDir(), data: t.TempDir(),
-		now: map[string]string{}, ever: map[string]map[string]bool{}, pending: map[string]bool{}}
+		now: map[string]string{}, ever: map[string]map[string]bool{}, pending: map[string]bool{}, parsed: map[string]map[string]parse.Document{}}
 	x.vocab = strings.Fields("server shutdown request timeout header cookie index ledger claim orbit quartz maple river copper")
 	x.change(240)
 	killed, midway := 0, 0
@@ -151,11 +174,14 @@ func (x *crashWorld) change(n int) {
 	x.t.Helper()
 	x.pending = map[string]bool{}
 	for range n {
-		name := fmt.Sprintf("%d/%04d.md", x.names%7, x.names)
+		i := x.names
 		x.names++
 		if x.names > 280 { // mostly reuse an existing name
-			i := x.rng.IntN(280)
-			name = fmt.Sprintf("%d/%04d.md", i%7, i)
+			i = x.rng.IntN(280)
+		}
+		name := fmt.Sprintf("%d/%04d.md", i%7, i)
+		if i%70 == 0 {
+			name = fmt.Sprintf("%d/%04d.box", i%7, i)
 		}
 		path := filepath.Join(x.folder, name)
 		uri := source.URI(path)
@@ -166,7 +192,11 @@ func (x *crashWorld) change(n int) {
 			}
 			continue
 		}
-		x.write(path, uri, x.text(name))
+		content := x.text(name)
+		if strings.HasSuffix(name, ".box") {
+			content = x.box(name)
+		}
+		x.write(path, uri, content)
 	}
 }
 
@@ -196,6 +226,51 @@ func (x *crashWorld) text(name string) string {
 		b.WriteString("word.\n")
 	}
 	return b.String()
+}
+
+// box returns a container, often of more documents than a transaction holds.
+func (x *crashWorld) box(name string) string {
+	var parts []string
+	for i := range 1 + x.rng.IntN(2*batchDocuments) {
+		word := x.vocab[x.rng.IntN(len(x.vocab))]
+		parts = append(parts, fmt.Sprintf("%03d.md", i), fmt.Sprintf("# %s, part %d\n\nA %s word.\n", name, i, word))
+	}
+	return box(parts...)
+}
+
+// documents returns the documents of a file with the given content, by URI.
+func (x *crashWorld) documents(uri, content string) map[string]parse.Document {
+	x.t.Helper()
+	docs := x.parsed[uri+content]
+	if docs != nil {
+		return docs
+	}
+	docs = map[string]parse.Document{}
+	err := boxWalk(x.t.Context(), parse.Input{Name: filepath.Base(uri), Data: []byte(content)}, func(p parse.Parsed) error {
+		switch {
+		case p.Path != "":
+			docs[uri+assay.PartSeparator+p.Path] = p.Document
+		case p.Document.Text != "":
+			docs[uri] = p.Document
+		}
+		return p.Err
+	})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.parsed[uri+content] = docs
+	return docs
+}
+
+// current returns the documents that the folder has now, by URI.
+func (x *crashWorld) current() map[string]bool {
+	all := map[string]bool{}
+	for uri, content := range x.now {
+		for doc := range x.documents(uri, content) {
+			all[doc] = true
+		}
+	}
+	return all
 }
 
 // ingestAndKill runs the child for at most after and collects the URIs that it acknowledges. It
@@ -257,8 +332,9 @@ func (x *crashWorld) check() {
 		there[c.Document.URI] = true
 		x.checkWhole(c)
 	}
+	current := x.current()
 	for uri := range x.pending {
-		if _, want := x.now[uri]; there[uri] != want {
+		if want := current[uri]; there[uri] != want {
 			x.t.Errorf("%s was acknowledged; there: %v, want %v", uri, there[uri], want)
 		}
 	}
@@ -282,21 +358,23 @@ func (x *crashWorld) open() store.Tenant {
 func (x *crashWorld) checkWhole(c assay.Change) {
 	x.t.Helper()
 	d := *c.Document
-	for content := range x.ever[d.URI] {
-		if x.pending[d.URI] && content != x.now[d.URI] {
+	file := d.SourceURI()
+	for content := range x.ever[file] {
+		if x.pending[d.URI] && content != x.now[file] {
 			continue
 		}
-		parsed, err := parse.Parse(x.t.Context(), parse.Input{Name: filepath.Base(d.URI), Data: []byte(content)})
+		parsed, ok := x.documents(file, content)[d.URI]
+		if !ok || parsed.Text != d.Text {
+			continue
+		}
+		if want := assay.DocumentVersion(d.Text, d.Metadata, pipelineVersion(chunk.Options{}, parse.Version)); d.Version != want {
+			x.t.Errorf("%s: version %s, want %s", d.URI, d.Version, want)
+		}
+		chunks, err := chunk.Split(x.t.Context(), parsed, d.ID, d.Version, chunk.Options{})
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		if parsed.Text != d.Text {
-			continue
-		}
-		if want := assay.DocumentVersion(d.Text, d.Metadata, pipelineVersion(chunk.Options{})); d.Version != want {
-			x.t.Errorf("%s: version %s, want %s", d.URI, d.Version, want)
-		}
-		if diff := cmp.Diff(chunk.Split(parsed, d.ID, d.Version, chunk.Options{}), c.Chunks); diff != "" {
+		if diff := cmp.Diff(chunks, c.Chunks); diff != "" {
 			x.t.Errorf("%s: chunks (-want +got):\n%s", d.URI, diff)
 		}
 		return
@@ -352,15 +430,12 @@ func (x *crashWorld) checkComplete() {
 		}
 		got[d.URI] = true
 	}
-	want := map[string]bool{}
-	for uri := range x.now {
-		want[uri] = true
-	}
+	want := x.current()
 	if diff := cmp.Diff(want, got); diff != "" {
 		x.t.Errorf("documents after a whole run (-want +got):\n%s", diff)
 	}
-	r, err := Run(x.t.Context(), w, Options{Roots: []string{x.folder}})
-	if err != nil || r.Unchanged != len(x.now) || r.Added+r.Updated+r.Removed+len(r.Skipped) != 0 {
+	r, err := Run(x.t.Context(), w, Options{Roots: []string{x.folder}, Walk: boxWalk})
+	if err != nil || r.Unchanged != len(want) || r.Added+r.Updated+r.Removed+len(r.Skipped) != 0 {
 		x.t.Errorf("another run after a whole one: %+v, %v", r, err)
 	}
 }

@@ -8,9 +8,14 @@
 // read, they are kept and the report lists them. Documents that were ingested by another root and
 // still exist are kept too.
 //
+// A source gives any number of documents: itself, and those inside it, such as the files of an
+// archive. The documents of a source are complete with the transaction that stores its row. What
+// could not be parsed is part of that row, and is not tried again while source and parser are
+// unchanged. Sources with the same bytes, metadata and ACL share one set of documents.
+//
 // Ingestion fails closed. A document whose sidecar cannot be used is not ingested, and an earlier
 // version of it is removed, because its ACL is unknown. The same holds for a document without an
-// ACL in a collection that requires one.
+// ACL in a collection that requires one. All documents inside a source have its ACL.
 //
 // One goroutine writes, in small transactions. If ctx is cancelled or the process is killed,
 // committed documents stay and the next Run continues from there.

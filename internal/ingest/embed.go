@@ -203,6 +203,9 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 // input. No passage is to blame then, and splitting the batch would only add requests to those
 // already retried.
 func isUnavailable(err error) bool {
+	if errors.Is(err, assay.ErrQuota) {
+		return true
+	}
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return false

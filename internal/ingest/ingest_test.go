@@ -37,9 +37,9 @@ func newWorld(t *testing.T, files map[string]string) *world {
 func newWorldIn(t *testing.T, w store.Writer, files map[string]string) *world {
 	x := &world{t: t, dir: t.TempDir(), w: w}
 	x.write(files)
-	x.opts = Options{Roots: []string{x.dir}, Parse: func(ctx context.Context, in parse.Input) (parse.Document, error) {
+	x.opts = Options{Roots: []string{x.dir}, Walk: func(ctx context.Context, in parse.Input, yield func(parse.Parsed) error) error {
 		x.parsed.Add(1)
-		return parse.Parse(ctx, in)
+		return parse.Walk(ctx, in, yield)
 	}}
 	return x
 }
@@ -96,6 +96,9 @@ func (x *world) check(step, want string) {
 
 func (x *world) short(r Report) string {
 	s := fmt.Sprintf("+%d ~%d =%d -%d", r.Added, r.Updated, r.Unchanged, r.Removed)
+	if r.Duplicates > 0 {
+		s += fmt.Sprintf(" dup %d", r.Duplicates)
+	}
 	for _, k := range r.Skipped {
 		s += fmt.Sprintf("; %s %s", k.Reason, strings.TrimPrefix(strings.TrimPrefix(k.URI, source.URI(x.dir)), "/"))
 		if k.Removed {
@@ -127,7 +130,7 @@ func (x *world) docs() []string {
 
 func (x *world) document(rel string) assay.Document {
 	x.t.Helper()
-	d, err := x.w.Document(context.Background(), assay.DocumentID(DefaultCollection, source.URI(filepath.Join(x.dir, rel))))
+	d, err := x.w.Document(context.Background(), assay.DocumentID(DefaultCollection, source.URI(x.dir)+"/"+rel))
 	if err != nil {
 		x.t.Fatalf("document %s: %v", rel, err)
 	}
@@ -307,10 +310,10 @@ func TestBadAmongGood(t *testing.T) {
 func TestParserPanics(t *testing.T) {
 	x := newWorld(t, map[string]string{"a.md": "# A\n\nalpha", "b.md": "# B\n\nbeta"})
 	x.check("first", "+2 ~0 =0 -0")
-	x.opts.Parse = func(_ context.Context, in parse.Input) (parse.Document, error) {
+	x.opts.Walk = func(_ context.Context, in parse.Input, _ func(parse.Parsed) error) error {
 		var blocks []int
 		_ = blocks[len(in.Data)] // panics, like a parser with a bug
-		return parse.Document{}, nil
+		return nil
 	}
 	x.write(map[string]string{"b.md": "# B\n\nother", "c.md": "# C\n\nnew"})
 	r, err := x.run()
@@ -461,7 +464,7 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	d := x.document("d/side.md")
-	if d.Title != "From Side" || d.Version != assay.DocumentVersion(d.Text, d.Metadata, pipelineVersion(x.opts.Chunk)) {
+	if d.Title != "From Side" || d.Version != assay.DocumentVersion(d.Text, d.Metadata, pipelineVersion(x.opts.Chunk, parse.Version)) {
 		t.Errorf("title %q, version %q", d.Title, d.Version)
 	}
 }
@@ -487,4 +490,19 @@ func TestTimesOutOfRange(t *testing.T) {
 	x.check("first", "+2 ~0 =0 -0; bad_sidecar side.md")
 	x.wantDocs("far.md", "front.md")
 	x.check("again", "+0 ~0 =2 -0; bad_sidecar side.md")
+}
+
+// TestRetryOnlyKeeps checks that a retry of failed files leaves files alone that it would not ingest.
+func TestRetryOnlyKeeps(t *testing.T) {
+	x := newWorld(t, map[string]string{"bad.bin": "\x00\x01", "large.md": "# Large\n\n" + strings.Repeat("word ", 300), "mixed.md": "# Mixed\n\ntext"})
+	x.check("first", "+2 ~0 =0 -0; binary bad.bin")
+	x.write(map[string]string{"mixed.md.metadata.json": `{"acl":`})
+	x.opts.RetryOnly = true
+	x.opts.Source.MaxFileBytes = 100
+	x.check("a smaller limit", "+0 ~0 =0 -0; binary bad.bin")
+	x.wantDocs("large.md", "mixed.md")
+
+	x.opts.Source.MaxFileBytes = 1
+	x.check("smaller than the failed one", "+0 ~0 =0 -0; too_large bad.bin")
+	x.wantDocs("large.md", "mixed.md")
 }

@@ -97,7 +97,7 @@ func TestReportJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"added":1,"updated":0,"unchanged":0,"removed":0,"skipped":[{"uri":"b.md","reason":"empty","detail":"…"}],` +
+	want := `{"added":1,"updated":0,"unchanged":0,"removed":0,"duplicates":0,"skipped":[{"uri":"b.md","reason":"empty","detail":"…"}],` +
 		`"bytes":10,"elapsed_ms":1000,"sequence":1,"interrupted":false}`
 	if string(got) != want {
 		t.Errorf("report\n%s, want\n%s", got, want)

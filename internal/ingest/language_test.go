@@ -26,7 +26,7 @@ func TestLanguage(t *testing.T) {
 		{"nothing", "text", parse.Paragraph, "", ""},
 	}
 	for _, tt := range tests {
-		d := parse.Document{Type: tt.typ, Text: tt.text, Blocks: []parse.Block{{Kind: tt.kind, Start: 0, End: len(tt.text)}}}
+		d := parse.Document{Type: tt.typ, Text: tt.text, Structure: assay.Structure{Blocks: []parse.Block{{Kind: tt.kind, Start: 0, End: len(tt.text)}}}}
 		if got := languageOf(d); got != tt.want {
 			t.Errorf("%s: languageOf = %q, want %q", tt.name, got, tt.want)
 		}
@@ -47,7 +47,7 @@ func TestDeclaredLanguage(t *testing.T) {
 		{"", "Klingon", "de"},
 	}
 	for _, tt := range tests {
-		parsed := parse.Document{Type: "text", Text: german, Blocks: []parse.Block{{Kind: parse.Paragraph, End: len(german)}}, Metadata: assay.Metadata{}}
+		parsed := parse.Document{Type: "text", Text: german, Structure: assay.Structure{Blocks: []parse.Block{{Kind: parse.Paragraph, End: len(german)}}}, Metadata: assay.Metadata{}}
 		sidecar := assay.Metadata{}
 		if tt.own != "" {
 			parsed.Metadata[assay.MetaLanguage] = assay.StringValue(tt.own)
@@ -55,7 +55,7 @@ func TestDeclaredLanguage(t *testing.T) {
 		if tt.sidecar != "" {
 			sidecar[assay.MetaLanguage] = assay.StringValue(tt.sidecar)
 		}
-		m := metadata(source.File{}, source.Content{}, parsed, sidecar)
+		m := metadata(source.File{}, source.Content{}, parsed, sidecar, "")
 		if got := m[assay.MetaLanguage].String; got != tt.want {
 			t.Errorf("declared %q, in the sidecar %q: language %q, want %q", tt.own, tt.sidecar, got, tt.want)
 		}

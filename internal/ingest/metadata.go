@@ -15,18 +15,17 @@ const aclKey = "acl"
 
 // metadata merges a document's typed metadata: values derived from the file and its text,
 // overridden by the source's own metadata, overridden by the sidecar. An unknown language code is
-// ignored in any of them.
+// ignored in any of them. inside is the path inside the file, empty for the file itself.
 //
-// "path" is set for files below an ingested folder, and not for a file that is a root itself;
-// rootOf depends on it.
-func metadata(f source.File, c source.Content, parsed parse.Document, sidecar assay.Metadata) assay.Metadata {
+// "path" is set for files below an ingested folder, and not for a file that is a root itself.
+func metadata(f source.File, c source.Content, parsed parse.Document, sidecar assay.Metadata, inside string) assay.Metadata {
 	m := assay.Metadata{
 		assay.MetaSource: assay.StringValue(f.Source),
 		assay.MetaType:   assay.StringValue(parsed.Type),
-		assay.MetaTitle:  assay.StringValue(title(f, parsed)),
+		assay.MetaTitle:  assay.StringValue(title(f, parsed, inside)),
 	}
-	if f.URI != f.Root {
-		m[assay.MetaPath] = assay.ListValue(strings.Split(f.Rel, "/")...)
+	if p := documentPath(pathOf(f), inside); len(p) > 0 {
+		m[assay.MetaPath] = assay.ListValue(p...)
 	}
 	if !c.Modified.IsZero() {
 		m[assay.MetaModified] = assay.TimeValue(c.Modified)
@@ -50,12 +49,24 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 		}
 		m[key] = v
 	}
+	delete(m, assay.MetaContainer) // no source may claim to be inside another
+	if inside != "" {
+		m[assay.MetaContainer] = assay.StringValue(f.URI)
+	}
 	return m
+}
+
+// documentPath returns the path of a document: that of its file and that inside it.
+func documentPath(file []string, inside string) []string {
+	if inside == "" {
+		return file
+	}
+	return append(file[:len(file):len(file)], strings.Split(strings.ReplaceAll(inside, assay.PartSeparator, "/"), "/")...)
 }
 
 // title returns the source's own title, else its first heading, else its file name. Generic
 // headings, and headings of the first record of a file, are not titles.
-func title(f source.File, parsed parse.Document) string {
+func title(f source.File, parsed parse.Document, inside string) string {
 	if t := strings.TrimSpace(parsed.Title); t != "" {
 		return t
 	}
@@ -69,6 +80,9 @@ func title(f source.File, parsed parse.Document) string {
 			break
 		}
 		return label
+	}
+	if inside != "" {
+		return path.Base(inside)
 	}
 	if f.Source == source.FromStdin && f.Rel == "-" {
 		return "standard input"

@@ -4,19 +4,24 @@ import "sync"
 
 // Progress is the progress of an ingest.
 type Progress struct {
-	Found   int    // files found so far, and folders that cannot be read
-	Walked  bool   // all roots are walked, so Found is final
-	Done    int    // files stored, unchanged or skipped
-	Skipped int    // files skipped
-	Bytes   int64  // of the sources stored or unchanged
-	Current string // URI of the file started last
+	Found   int    `json:"found"`             // files found so far, and folders that cannot be read
+	Walked  bool   `json:"walked"`            // all roots are walked, so Found is final
+	Done    int    `json:"done"`              // files stored, unchanged or skipped
+	Skipped int    `json:"skipped"`           // files skipped
+	Bytes   int64  `json:"bytes"`             // of the sources stored or unchanged
+	Current string `json:"current,omitempty"` // URI of the file started last
+
+	// FoundBytes and DoneBytes are the sizes of the files found and done, as far as they are known
+	// before reading.
+	FoundBytes int64 `json:"found_bytes"`
+	DoneBytes  int64 `json:"done_bytes"`
 
 	// Committed are the URIs of the documents that were put or removed durably since the last call.
-	Committed []string
+	Committed []string `json:"committed,omitempty"`
 
 	// Indexing means that the documents are stored and the index is being written. It is set by
 	// callers of Run that maintain an index, not by Run.
-	Indexing bool
+	Indexing bool `json:"indexing,omitempty"`
 }
 
 // A tracker reports Progress, one call at a time.

@@ -43,8 +43,8 @@ func TestRealFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			files := filesOf(t, folder)
-			if r.Added+len(r.Skipped) != files || r.Added == 0 {
-				t.Errorf("%d files: %d added, %d skipped", files, r.Added, len(r.Skipped))
+			if r.Added+len(r.Skipped)+r.Duplicates < files || r.Added == 0 {
+				t.Errorf("%d files: %d documents added, %d skipped, %d duplicates", files, r.Added, len(r.Skipped), r.Duplicates)
 			}
 			reasons := map[source.Reason]int{}
 			for _, s := range r.Skipped {
@@ -66,8 +66,11 @@ func TestRealFolders(t *testing.T) {
 			t.Logf("%d added, skipped %v, languages %v, %d bytes in %d ms", r.Added, reasons, languages, r.Bytes, r.ElapsedMS)
 
 			again, err := Run(context.Background(), w, opts)
+			for i := range again.Skipped {
+				again.Skipped[i].Earlier = false
+			}
 			if err != nil || again.Unchanged != r.Added || again.Sequence != r.Sequence || !slices.Equal(again.Skipped, r.Skipped) {
-				t.Errorf("the second run: %+v, %v", again, err)
+				t.Errorf("the second run: %d unchanged, %d skipped, sequence %d, %v", again.Unchanged, len(again.Skipped), again.Sequence, err)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,51 +11,73 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
 )
 
-// removeDisappeared deletes the documents that the finished walk did not find below the roots it
-// walked. Documents that it keeps because their folder or root could not be read are counted in the
-// entry that hides them.
+// removeDisappeared deletes the sources that the finished walk did not find below the roots it
+// walked, with their documents.
 func (j *job) removeDisappeared(ctx context.Context) error {
-	roots, err := j.walkedRoots()
+	gone, err := j.disappeared()
 	if err != nil {
 		return err
+	}
+	slices.SortFunc(gone, func(a, b string) int {
+		// Those that share another's documents first, so that these are not copied for them.
+		return cmp.Or(cmp.Compare(j.stored[b].source.SameAs, j.stored[a].source.SameAs), cmp.Compare(a, b))
+	})
+	for _, uri := range gone {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := j.forget(ctx, uri)
+		if err != nil {
+			return err
+		}
+		j.batch.removed += n
+		if j.batch.full() {
+			if err := j.commit(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return j.commit(ctx)
+}
+
+// disappeared returns the URIs of the stored sources that no longer exist. Documents that stay
+// because their folder or root could not be read are counted in the entry that hides them.
+func (j *job) disappeared() (gone []string, err error) {
+	if j.opts.RetryOnly {
+		return nil, nil
+	}
+	roots, err := j.walkedRoots()
+	if err != nil {
+		return nil, err
 	}
 	hiding := make(map[string]*Skipped, len(j.kept))
 	for i := range j.kept {
 		hiding[j.kept[i].URI] = &j.kept[i]
 	}
-	var gone []assay.Document
-	for uri, d := range j.known {
+	for uri, s := range j.stored {
 		by := hiddenBy(uri, hiding)
+		_, found := j.found[uri]
 		switch {
-		case j.found[uri]:
-			if by != nil && by.URI == uri {
-				by.Kept++
-			}
+		case found && (by == nil || by.URI != uri), !s.row:
 		case by != nil:
-			by.Kept++
-		case !j.dropped[uri] && below(uri, roots) && (roots[rootOf(d)] || isGone(uri)):
-			gone = append(gone, d)
+			by.Kept += s.shown()
+		case below(uri, roots) && (roots[rootOf(s.source)] || isGone(uri)):
+			gone = append(gone, uri)
 		}
 	}
-	slices.SortFunc(gone, func(a, b assay.Document) int { return strings.Compare(a.URI, b.URI) })
-	for part := range slices.Chunk(gone, batchDocuments) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for _, d := range part {
-			j.batch.deletes = append(j.batch.deletes, d.ID)
-			j.batch.uris = append(j.batch.uris, d.URI)
-		}
-		if err := j.commit(ctx); err != nil {
-			return err
-		}
-		j.report.Removed += len(part)
+	return gone, nil
+}
+
+// shown returns the number of documents that a source stands for.
+func (s *stored) shown() int {
+	if s.source.SameAs != "" {
+		return 1
 	}
-	return nil
+	return len(s.docs)
 }
 
 // walkedRoots returns the URIs of the roots that were walked completely.
@@ -120,22 +143,13 @@ func parent(uri string) (string, bool) {
 	return uri[:i], true
 }
 
-// rootOf returns the root by which a document was ingested, which is its URI without its path. For
-// a document without a path (it was a root itself, or its own metadata set another value) it is the
-// URI.
-func rootOf(d assay.Document) string {
-	p, ok := d.Metadata[assay.MetaPath]
-	if !ok || p.Kind != assay.KindList {
-		return d.URI
+// rootOf returns the root by which a source was ingested, which is its URI without its path.
+func rootOf(s store.Source) string {
+	root, ok := strings.CutSuffix(s.URI, "/"+strings.Join(s.Path, "/"))
+	if len(s.Path) == 0 || !ok {
+		return s.URI
 	}
-	root, ok := strings.CutSuffix(d.URI, "/"+strings.Join(p.List, "/"))
-	if !ok {
-		return d.URI
-	}
-	if root == "" {
-		return "/"
-	}
-	return root
+	return cmp.Or(root, "/")
 }
 
 // isGone reports whether the file that a URI names no longer exists. It returns false if that is
@@ -150,4 +164,25 @@ func isGone(uri string) bool {
 	// If a parent folder became a file, not every system reports "does not exist".
 	info, err := os.Stat(filepath.Dir(path))
 	return err == nil && !info.IsDir()
+}
+
+// FailedRoots returns the roots by which the files that failed were ingested, sorted, by collection.
+// What is no file cannot be read again and is left out.
+func FailedRoots(ctx context.Context, content store.Content) (map[string][]string, error) {
+	roots := map[string][]string{}
+	for s, err := range content.Sources(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("list sources: %w", err)
+		}
+		if len(s.Failures) == 0 || !isFile(s.URI) {
+			continue
+		}
+		if root := source.Path(rootOf(s)); !slices.Contains(roots[s.Collection], root) {
+			roots[s.Collection] = append(roots[s.Collection], root)
+		}
+	}
+	for _, all := range roots {
+		slices.Sort(all)
+	}
+	return roots, nil
 }
