@@ -26,6 +26,15 @@ func mustParse(t testing.TB, name, text string) parse.Document {
 	return doc
 }
 
+func mustSplit(t testing.TB, doc parse.Document, opts Options) []assay.Chunk {
+	t.Helper()
+	chunks, err := Split(context.Background(), doc, "doc", "v1", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chunks
+}
+
 // checkChunks checks chunks against the contract of Split.
 func checkChunks(t testing.TB, doc parse.Document, chunks []assay.Chunk, opts Options) {
 	t.Helper()
@@ -70,7 +79,7 @@ func checkChunks(t testing.TB, doc parse.Document, chunks []assay.Chunk, opts Op
 		end = c.End
 		if c.Parent != "" {
 			p, ok := byID[c.Parent]
-			if !ok || p.Kind != assay.ChunkSection || p.Start > c.Start || p.End < c.End || !slices.Equal(p.Headings, c.Headings) {
+			if !ok || p.Kind != assay.ChunkSection || p.Start > c.Start || p.End < c.End || len(c.Headings) < len(p.Headings) || !slices.Equal(p.Headings, c.Headings[:len(p.Headings)]) {
 				t.Fatalf("chunk %d [%d, %d) has the parent %+v", i, c.Start, c.End, p)
 			}
 		}
@@ -155,13 +164,13 @@ func TestSplitRealFolders(t *testing.T) {
 		tokens := 0
 		for _, doc := range docs {
 			for _, opts := range []Options{{}, {TargetTokens: 64, OverlapTokens: 16}, {TargetTokens: 400, OverlapTokens: -1}} {
-				chunks := Split(doc, "doc", "v1", opts)
+				chunks := mustSplit(t, doc, opts)
 				checkChunks(t, doc, chunks, opts)
-				if diff := cmp.Diff(chunks, Split(doc, "doc", "v1", opts)); diff != "" {
+				if diff := cmp.Diff(chunks, mustSplit(t, doc, opts)); diff != "" {
 					t.Fatalf("the same document gives other chunks:\n%s", diff)
 				}
 			}
-			for _, c := range Split(doc, "doc", "v1", Options{}) {
+			for _, c := range mustSplit(t, doc, Options{}) {
 				if c.Kind == assay.ChunkSection {
 					continue
 				}
@@ -233,7 +242,7 @@ func TestSplit(t *testing.T) {
 		},
 		{
 			"rows stay whole", "a.md", rows,
-			[]chunk{{"section", "", "A | B", false}, {"table", "", "A | B", true}, {"table", "", "one cell |", true}, {"table", "", "one cell |", true}},
+			[]chunk{{"section", "", "A | B", false}, {"table", "", "A | B", true}, {"table", "A | B", "one cell |", true}, {"table", "A | B", "one cell |", true}},
 		},
 		{
 			"a doc comment stays with its signature, the body follows", "a.go",
@@ -244,7 +253,7 @@ func TestSplit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
 			doc := mustParse(t, tt.name, tt.text)
-			chunks := Split(doc, "doc", "v1", Options{})
+			chunks := mustSplit(t, doc, Options{})
 			checkChunks(t, doc, chunks, Options{})
 			var got []chunk
 			for i, c := range chunks {
@@ -275,7 +284,7 @@ func TestOverlap(t *testing.T) {
 	doc := mustParse(t, "a.md", prose(60))
 	overlapping := func(opts Options) (n int) {
 		last := assay.Chunk{}
-		for _, c := range Split(doc, "doc", "v1", opts) {
+		for _, c := range mustSplit(t, doc, opts) {
 			if c.Kind == assay.ChunkSection {
 				continue
 			}
@@ -311,7 +320,7 @@ func TestSplitLinear(t *testing.T) {
 	} {
 		for _, u := range units {
 			doc := mustParse(t, name, strings.Repeat(u, size/len(u)))
-			checkChunks(t, doc, Split(doc, "doc", "v1", Options{}), Options{})
+			checkChunks(t, doc, mustSplit(t, doc, Options{}), Options{})
 		}
 	}
 }
@@ -338,7 +347,7 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		opts := Options{TargetTokens: target, OverlapTokens: overlap}
-		chunks := Split(doc, "doc", "v1", opts)
+		chunks := mustSplit(t, doc, opts)
 		checkChunks(t, doc, chunks, opts)
 	})
 }
@@ -348,7 +357,52 @@ func BenchmarkSplit(b *testing.B) {
 	b.SetBytes(int64(size))
 	for b.Loop() {
 		for _, doc := range docs {
-			Split(doc, "doc", "v1", Options{})
+			mustSplit(b, doc, Options{})
 		}
+	}
+}
+
+// TestProvenance checks that no chunk, and no section chunk, mixes text of the source with
+// recognised or described text.
+func TestProvenance(t *testing.T) {
+	sentence := strings.Repeat("Some words of a sentence that is long enough. ", 12)
+	var doc parse.Document
+	add := func(kind assay.ProvenanceKind, confidence float32, model string) {
+		if doc.Text != "" {
+			doc.Text += "\n\n"
+		}
+		b := parse.Block{Kind: parse.Paragraph, Start: len(doc.Text), End: len(doc.Text) + len(sentence)}
+		doc.Text += sentence
+		doc.Blocks = append(doc.Blocks, b)
+		if kind != "" {
+			doc.Provenance = append(doc.Provenance, assay.Provenance{Start: b.Start, End: b.End, Kind: kind, Confidence: confidence, Model: model})
+		}
+	}
+	add("", 0, "")
+	add("", 0, "")
+	add(assay.ProvenanceRecognized, 0.9, "")
+	add(assay.ProvenanceRecognized, 0.6, "")
+	add(assay.ProvenanceDescribed, 0, "a/1")
+	add(assay.ProvenanceDescribed, 0, "b/1")
+	add("", 0, "")
+	var kinds []string
+	for _, c := range mustSplit(t, doc, Options{}) {
+		want := doc.ProvenanceOf(c.Start, c.End)
+		if c.Provenance != want.Kind || c.Confidence != want.Confidence || c.Model != want.Model {
+			t.Errorf("chunk %d: %q %v %q, want %q %v %q", c.Ordinal, c.Provenance, c.Confidence, c.Model, want.Kind, want.Confidence, want.Model)
+		}
+		for _, p := range doc.Provenance {
+			if inside := p.Start <= c.Start && c.End <= p.End; p.Kind == assay.ProvenanceDescribed && !inside && p.Start < c.End && c.Start < p.End {
+				t.Errorf("chunk %d contains a description and other text", c.Ordinal)
+			}
+		}
+		described := len(c.Headings) == 1 && c.Headings[0] == DescribedBy(c.Model)
+		if described != (c.Provenance == assay.ProvenanceDescribed) {
+			t.Errorf("chunk %d: headings %q", c.Ordinal, c.Headings)
+		}
+		kinds = append(kinds, string(c.Provenance)+c.Model)
+	}
+	if got := slices.Compact(kinds); !slices.Equal(got, []string{"", "recognized", "describeda/1", "describedb/1", ""}) {
+		t.Errorf("provenance of the chunks: %q", got)
 	}
 }

@@ -395,8 +395,15 @@ func (f filters) allowed(access assay.Access) (bitset, error) {
 	if err := f.addValues(u, columnID{class: aclColumns, kind: booleanKind}, "\x01"); err != nil {
 		return nil, err
 	}
-	err := f.addValues(u, columnID{class: aclColumns, kind: stringKind}, access.Names()...)
-	return u.unlessAll(), err
+	if err := f.addValues(u, columnID{class: aclColumns, kind: stringKind}, access.Names()...); err != nil {
+		return nil, err
+	}
+	collected, err := f.inCollections(access.Collections())
+	if err != nil || collected == nil {
+		return u.unlessAll(), err
+	}
+	collected.and(u.set())
+	return collected, nil
 }
 
 // kinds returns the kinds of value that the seen chunks (nil: all) have for a metadata key. The set

@@ -339,8 +339,9 @@ func TestAllowed(t *testing.T) {
 	f := encodeFilters(t, docs)
 	for _, p := range []assay.Principal{
 		{}, {User: "ann"}, {User: "bob", Groups: []string{"law"}}, {User: "x", Groups: []string{"law\nx"}}, {User: "eve\ngroup:law"},
+		{User: "ann", Collections: []string{"c1"}}, {User: "bob", Collections: []string{"c0", "none", "c2"}}, {User: "bob", Collections: []string{}},
 	} {
-		want := chunksOf(docs, func(d filteredDocument) bool { return p.Access().Allows(d.acl) })
+		want := chunksOf(docs, func(d filteredDocument) bool { return p.Access().Allows(d.collection, d.acl) })
 		got, err := f.allowed(p.Access())
 		if err != nil || !slices.Equal(want, got) {
 			t.Errorf("allowed(%v) = %v, %v, want %v", p, got, err, want)

@@ -20,7 +20,7 @@ func TestFlushSourceFails(t *testing.T) {
 	ix := opened(t, index.OpenSmall, s, dir)
 	broken := errors.New("the disk is on fire")
 	for round := range indextest.Rounds(6, 20, 200) {
-		before := ix.Version()
+		before := ix.Sequence()
 		for range 20 {
 			indextest.Churn(s, random, 60)
 		}
@@ -31,8 +31,8 @@ func TestFlushSourceFails(t *testing.T) {
 		}
 		if err := ix.Flush(t.Context()); err != nil && !errors.Is(err, broken) {
 			t.Fatal(err)
-		} else if err != nil && round%2 == 0 && ix.Version() != before { // otherwise the text is known, as after a search
-			t.Errorf("round %d: version %v after a failed Flush, want %v", round, ix.Version(), before)
+		} else if err != nil && round%2 == 0 && ix.Sequence() != before { // otherwise the text is known, as after a search
+			t.Errorf("round %d: version %v after a failed Flush, want %v", round, ix.Sequence(), before)
 		}
 		s.FailAfter(-1, nil)
 		s.FailVectorsAfter(-1, nil)

@@ -19,7 +19,7 @@ import (
 // The content of a section depends on the kind of the file.
 const (
 	magic         = "assayidx"
-	formatVersion = 3
+	formatVersion = 4
 	headerBytes   = 16
 	alignment     = 64
 	entryBytes    = 16 // of the table

@@ -182,7 +182,7 @@ func checkHidden(t *testing.T, ix *index.Searcher, latest map[string]indextest.E
 		for _, c := range e.Chunks {
 			chunks = append(chunks, c.ID)
 		}
-		found := who.Access().Allows(e.Document.ACL) && (q.Collections == nil || slices.Contains(q.Collections, e.Document.Collection)) && q.Filter.Match(e.Document.Metadata)
+		found := who.Access().Allows(e.Document.Collection, e.Document.ACL) && (q.Collections == nil || slices.Contains(q.Collections, e.Document.Collection)) && q.Filter.Match(e.Document.Metadata)
 		if found {
 			without.Put(e)
 		}

@@ -95,8 +95,8 @@ type Index interface {
 	// is lost, only time.
 	Flush(ctx context.Context) error
 
-	// Version returns the state seen by the last search or Flush.
-	Version() assay.IndexVersion
+	// Sequence returns the sequence number of the source that the last search or Flush has seen.
+	Sequence() int64
 
 	Close() error
 }
@@ -110,6 +110,10 @@ type Result struct {
 	// at least one of its terms (Search, which counts up to MaxTotal) or a vector (Nearest).
 	Total int
 	Index assay.IndexVersion
+
+	// Sequence is that of the source; all changes up to it are included. It counts changes of
+	// invisible documents too, so callers of the engine never see it.
+	Sequence int64
 }
 
 // A Hit is one chunk found by a search.

@@ -121,8 +121,10 @@ type vectorSearch struct {
 	angles []*angle
 	metric Metric
 	length float64 // of the query
-	total  int     // number of kept rows
-	size   int     // number of rows in views with kept rows
+	query  direction
+	rest   direction // of the query, what query is too coarse for
+	total  int       // number of kept rows
+	size   int       // number of rows in views with kept rows
 
 	rows   []scoredRow
 	ties   []scoredRow
@@ -144,8 +146,13 @@ type angle struct {
 	base      float64 // dot product of the query's direction with the centre
 	residual  residual
 	estimator vector.Estimator
-	table     vector.Table // of the residual's integers, valid if filled
-	filled    bool
+
+	// integers are the residual's values in steps, and table is made of them. Both are valid if
+	// filled.
+	integers []int16
+	step     float32
+	table    vector.Table
+	filled   bool
 }
 
 // A scoredRow is a row of a view with a sort key made from its score.
@@ -169,6 +176,8 @@ func (s *vectorSearch) prepare(views []vectorView, q Vector) error {
 		return fmt.Errorf("a vector of %s that is zero has no direction: %w", q.Model, assay.ErrInvalid)
 	}
 	s.metric, s.total, s.size = q.Metric, 0, 0
+	s.query.of(q.Values, s.length)
+	s.rest.remainder(&s.query, q.Values, s.length)
 	s.views = slices.Grow(s.views[:0], len(views))[:len(views)]
 	angles := 0
 	for i, view := range views {
@@ -377,12 +386,13 @@ func (s *vectorSearch) refine(ctx context.Context) error {
 		view := &s.views[r.view]
 		a := view.angle
 		if !a.filled {
-			a.table.Fill(a.residual.integers[:len(a.centre)])
+			a.integers, a.step = a.residual.integers(a.integers)
+			a.table.Fill(a.integers[:len(a.centre)])
 			a.filled = true
 		}
 		group, lane := view.vectors.group(int(r.row)), int(r.row)%vector.GroupRows
 		numbers := group.Numbers(len(a.estimator.Code), lane)
-		product := float64(float64(numbers.Scale) * float64(float64(a.residual.step)*float64(a.table.Sum(group, lane))))
+		product := float64(float64(numbers.Scale) * float64(float64(a.step)*float64(a.table.Sum(group, lane))))
 		score := s.score(a.base+float64(numbers.Offset)+product, float64(numbers.Norm))
 		if math.IsNaN(score) {
 			score = math.Inf(-1)
@@ -404,7 +414,8 @@ func (s *vectorSearch) score(cosine, norm float64) float64 {
 	return cosine
 }
 
-// rescore computes the rows' similarities from twelve bits per dimension.
+// rescore computes the rows' similarities from twelve bits per dimension. A similarity depends on
+// the query and the row's vector alone, to the last bit: the sum is one of integers.
 func (s *vectorSearch) rescore(ctx context.Context) error {
 	for i := range s.rows {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -415,11 +426,13 @@ func (s *vectorSearch) rescore(ctx context.Context) error {
 			vector.Prefetch(s.views[r.view].vectors.precise(int(r.row)))
 		}
 		r := &s.rows[i]
-		view := &s.views[r.view]
-		a, row := view.angle, int(r.row)
-		numbers := view.vectors.group(row).Numbers(len(a.estimator.Code), row%vector.GroupRows)
-		product := float64(float64(float64(a.residual.step)*float64(numbers.Step)) * float64(vector.Dot(view.vectors.precise(row), a.residual.integers)))
-		similarity := s.similarity(a.base+float64(numbers.Offset)+product, float64(numbers.Norm))
+		vectors, row := s.views[r.view].vectors, int(r.row)
+		numbers := vectors.numbers(row)
+		precise := vectors.precise(row)
+		product := float64(float64(s.query.step)*float64(vector.Dot(precise, s.query.integers))) +
+			float64(float64(s.rest.step)*float64(vector.Dot(precise, s.rest.integers)))
+		cosine := float64(float64(numbers.Step) * product)
+		similarity := s.similarity(cosine, float64(numbers.Norm))
 		if math.IsNaN(similarity) || math.IsInf(similarity, 0) {
 			return damaged("vectors: a similarity is not a number")
 		}

@@ -131,10 +131,8 @@ func open(ctx context.Context, dir string, source Source, l limits) (*Searcher, 
 // it or if there was none.
 func (s *Searcher) Lost() error { return s.lost }
 
-// Version implements Index.
-func (s *Searcher) Version() assay.IndexVersion {
-	return assay.IndexVersion{Sequence: s.sequence.Load()}
-}
+// Sequence implements Index.
+func (s *Searcher) Sequence() int64 { return s.sequence.Load() }
 
 // Search implements Index.
 func (s *Searcher) Search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {

@@ -128,7 +128,7 @@ type queryTerm struct {
 
 // search answers a text query from one snapshot.
 func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {
-	result := Result{Index: assay.IndexVersion{Sequence: s.sequence}}
+	result := Result{Sequence: s.sequence}
 	if access.IsZero() {
 		return result, nil
 	}
@@ -280,7 +280,7 @@ func (p *query) hit(view int, row uint32) (Hit, error) {
 
 // nearest answers a vector query from one snapshot.
 func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Query, v Vector) (Result, error) {
-	result := Result{Index: assay.IndexVersion{Sequence: s.sequence, Model: v.Model}}
+	result := Result{Sequence: s.sequence, Index: assay.IndexVersion{Model: v.Model}}
 	if access.IsZero() {
 		_, _, err := nearest(ctx, nil, v, q.Limit) // checks v
 		return result, err

@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.Tenant(ctx, "acme")
+	tenant, err := s.Tenant(ctx, store.DefaultTenant)
 	if err != nil {
 		t.Fatal(err)
 	}

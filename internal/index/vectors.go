@@ -13,25 +13,28 @@ import (
 )
 
 // A sidecar holds one model's vectors of chunks of one segment. A vector v of norm |v| is stored as
-// its direction u = v/|v|, relative to the centre c, the mean direction, which all rows share. The
-// residual r = u - c is stored twice:
+// its direction u = v/|v|, twice:
 //
-//   - In one bit per dimension, its sign, with the scale |r|²/Σ|rᵢ| that makes the
-//     product of a query with the signs an unbiased estimate of the product with r
-//     (Gao and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a
-//     Theoretical Error Bound for Approximate Nearest Neighbor Search", SIGMOD
-//     2024). The rotation of that paper is left out, because it finds less than 1
-//     more of 1,000.
-//   - In twelve bits per dimension: rᵢ = step * integer, from -2047 to 2047. Eight
-//     bits would lose 4 of 1,000 of the ten nearest of 110,000 vectors, as much
-//     as all the lists of a search together. Eight bits of the vector itself
-//     instead of its residual would lose 17 of 1,000.
+//   - In one bit per dimension, the sign of the residual r = u - c, where the
+//     centre c is the mean direction of some vectors, which all rows share. The
+//     scale |r|²/Σ|rᵢ| makes the product of a query with the signs an unbiased
+//     estimate of the product with r (Gao and Long, "RaBitQ: Quantizing
+//     High-Dimensional Vectors with a Theoretical Error Bound for Approximate
+//     Nearest Neighbor Search", SIGMOD 2024). The rotation of that paper is left
+//     out, because it finds less than 1 more of 1,000. With the offset ⟨c, r⟩, for
+//     a query of direction p,
 //
-// The offset ⟨c, r⟩ and the norm are stored too. For a query of direction p,
+//     cos(p, v) = ⟨p, u⟩ = ⟨p, c⟩ + ⟨c, r⟩ + ⟨p-c, r⟩
 //
-//	cos(p, v) = ⟨p, u⟩ = ⟨p, c⟩ + ⟨c, r⟩ + ⟨p-c, r⟩
+//     where only the last product is estimated, and both of its factors are short.
+//     These estimates choose the rows whose similarity is computed.
 //
-// where only the last product is approximated, and both of its factors are short.
+//   - In twelve bits per dimension: uᵢ = step * integer, from -2047 to 2047. The
+//     similarities in the results are computed from these alone. So they depend on
+//     the vector and the query only, not on the centre, which other vectors
+//     determine, nor on how rows were distributed and merged.
+//
+// The norm is stored too.
 //
 // The layout is little-endian:
 //
@@ -74,8 +77,9 @@ type vectorsWriter struct {
 
 	groups, chunks, precise []byte // parts of the current block
 
-	residual residual
-	values   []float32
+	residual  residual
+	direction direction
+	values    []float32
 }
 
 // newVectorsWriter returns a writer of a sidecar of the model. The centre must have the given
@@ -121,14 +125,22 @@ func (w *vectorsWriter) add(chunk uint32, values []float32) error {
 	if !(norm <= maxNorm) {
 		return fmt.Errorf("a vector that is not finite, or longer than %g: %w", maxNorm, assay.ErrDamaged)
 	}
+	w.direction.of(values, norm)
+	row := w.put(chunk, values, norm, float32(norm), w.direction.step)
+	vector.PutRow(w.precise[row*vector.RowBytes(w.dimensions):], w.direction.integers[:w.dimensions])
+	return w.full()
+}
+
+// put adds a row with the signs of the residual of the values, whose norm is given, and with two
+// numbers. It returns the row's number in the block.
+func (w *vectorsWriter) put(chunk uint32, values []float32, norm float64, number, step float32) int {
 	r := &w.residual
 	r.of(values, norm, w.centre)
 	row := w.grow(chunk)
 	w.group(row).Put(row%vector.GroupRows, r.code, vector.Numbers{
-		Scale: float32(r.scale), Offset: float32(r.offset), Norm: float32(norm), Step: r.step,
+		Scale: float32(r.scale), Offset: float32(r.offset), Norm: number, Step: step,
 	})
-	vector.PutRow(w.precise[row*vector.RowBytes(w.dimensions):], r.integers[:w.dimensions])
-	return w.full()
+	return row
 }
 
 // length returns the Euclidean norm.
@@ -140,14 +152,54 @@ func length(values []float32) float64 {
 	return math.Sqrt(squares)
 }
 
+// A direction is a vector's direction in twelve bits per dimension.
+type direction struct {
+	integers []int16 // the values in steps, padded with zeros for vector.Dot
+	step     float32
+}
+
+// of computes the direction of a vector with the given norm. A vector of norm 0 has the zero
+// direction.
+func (d *direction) of(values []float32, norm float64) {
+	var longest float64
+	for _, x := range values {
+		longest = max(longest, math.Abs(float64(x)))
+	}
+	d.step = 0
+	if norm > 0 {
+		d.step = float32(longest / norm / vector.MaxValue)
+	}
+	d.integers = inSteps(d.integers, len(values), d.step, func(i int) float64 { return float64(values[i]) / norm })
+}
+
+// remainder sets d to what of is missing of the direction of values, in finer steps.
+func (d *direction) remainder(of *direction, values []float32, norm float64) {
+	d.step = of.step / (2 * vector.MaxValue)
+	d.integers = inSteps(d.integers, len(values), d.step, func(i int) float64 {
+		return float64(values[i])/norm - float64(float64(of.integers[i])*float64(of.step))
+	})
+}
+
+// inSteps returns n values as multiples of step, padded with zeros for vector.Dot. It uses the memory
+// of into if that is large enough.
+func inSteps(into []int16, n int, step float32, value func(int) float64) []int16 {
+	into = slices.Grow(into[:0], vector.Padded(n))[:vector.Padded(n)]
+	clear(into)
+	if step == 0 {
+		return into
+	}
+	for i := range n {
+		into[i] = int16(max(-vector.MaxValue, min(vector.MaxValue, math.Round(value(i)/float64(step)))))
+	}
+	return into
+}
+
 // A residual is the difference between a vector's direction and a centre.
 type residual struct {
-	values   []float64
-	offset   float64  // dot product with the centre
-	code     []uint64 // signs, see vector.Group
-	scale    float64  // factor from a product with the signs to one with the residual
-	integers []int16  // the values in steps, padded with zeros for vector.Dot
-	step     float32
+	values []float64
+	offset float64  // dot product with the centre
+	code   []uint64 // signs, see vector.Group
+	scale  float64  // factor from a product with the signs to one with the residual
 }
 
 // of computes the residual of a vector with the given norm. A vector of norm 0 has the zero
@@ -157,7 +209,7 @@ func (r *residual) of(values []float32, norm float64, centre []float32) {
 	r.values = slices.Grow(r.values[:0], n)[:n]
 	r.code = slices.Grow(r.code[:0], vector.Words(n))[:vector.Words(n)]
 	clear(r.code)
-	var squares, sum, longest, offset float64
+	var squares, sum, offset float64
 	for i, c := range centre {
 		x := -float64(c)
 		if norm > 0 {
@@ -167,7 +219,6 @@ func (r *residual) of(values []float32, norm float64, centre []float32) {
 		offset += float64(x * float64(c))
 		squares += float64(x * x)
 		sum += math.Abs(x)
-		longest = max(longest, math.Abs(x))
 		if x > 0 {
 			r.code[i/64] |= 1 << (i % 64)
 		}
@@ -176,30 +227,34 @@ func (r *residual) of(values []float32, norm float64, centre []float32) {
 	if sum > 0 {
 		r.scale = squares / sum
 	}
-	r.step = float32(longest / vector.MaxValue)
-	r.integers = slices.Grow(r.integers[:0], vector.Padded(n))[:vector.Padded(n)]
-	clear(r.integers)
-	for i, x := range r.values {
-		if r.step > 0 {
-			x = math.Round(x / float64(r.step))
-			r.integers[i] = int16(max(-vector.MaxValue, min(vector.MaxValue, x)))
-		}
+}
+
+// integers returns the residual as multiples of a step.
+func (r *residual) integers(into []int16) (integers []int16, step float32) {
+	var longest float64
+	for _, x := range r.values {
+		longest = max(longest, math.Abs(x))
 	}
+	step = float32(longest / vector.MaxValue)
+	return inSteps(into, len(r.values), step, func(i int) float64 { return r.values[i] }), step
 }
 
 // addRow writes a row of another sidecar with the same dimensions as the vector of a chunk, whose
-// number must be greater than that of the last one. It copies the row if the centres are equal.
-// Otherwise it encodes the row again from its twelve bits.
+// number must be greater than that of the last one. It copies the twelve bits and the norm. The
+// signs are computed again unless the centres are equal.
 func (w *vectorsWriter) addRow(v *vectors, row int, chunk uint32) error {
 	if w.err != nil {
 		return w.err
 	}
-	if !slices.Equal(v.centred, w.centre) {
-		w.values = v.values(row, w.values)
-		return w.add(chunk, w.values)
+	var n int
+	if slices.Equal(v.centred, w.centre) {
+		n = w.grow(chunk)
+		w.group(n).CopyRow(n%vector.GroupRows, v.group(row), row%vector.GroupRows, v.dims)
+	} else {
+		numbers := v.numbers(row)
+		w.values = v.direction(row, w.values)
+		n = w.put(chunk, w.values, 1, numbers.Norm, numbers.Step)
 	}
-	n := w.grow(chunk)
-	w.group(n).CopyRow(n%vector.GroupRows, v.group(row), row%vector.GroupRows, v.dims)
 	copy(w.precise[n*vector.RowBytes(w.dimensions):], v.precise(row))
 	return w.full()
 }
@@ -344,16 +399,34 @@ func (v *vectors) precise(row int) []byte {
 	return block[layout.rows+i*size:][:size]
 }
 
-// values returns the row's vector at the precision of twelve bits per dimension. It uses the memory
-// of into if that is large enough.
-func (v *vectors) values(row int, into []float32) []float32 {
-	numbers := v.group(row).Numbers(vector.Words(v.dims), row%vector.GroupRows)
+// numbers returns the numbers of a row.
+func (v *vectors) numbers(row int) vector.Numbers {
+	return v.group(row).Numbers(vector.Words(v.dims), row%vector.GroupRows)
+}
+
+// direction returns the direction of the row's vector at the precision of twelve bits per dimension.
+// It uses the memory of into if that is large enough.
+func (v *vectors) direction(row int, into []float32) []float32 {
+	step := float64(v.numbers(row).Step)
 	integers := make([]int16, v.dims)
 	vector.Row(v.precise(row), integers)
 	into = append(into[:0], make([]float32, v.dims)...)
 	for i, n := range integers {
-		direction := float64(v.centred[i]) + float64(float64(n)*float64(numbers.Step))
-		into[i] = float32(float64(numbers.Norm) * direction)
+		into[i] = float32(float64(n) * step)
+	}
+	return into
+}
+
+// values returns the row's vector at that precision, with its exact norm.
+func (v *vectors) values(row int, into []float32) []float32 {
+	into = v.direction(row, into)
+	rounded := length(into)
+	if rounded == 0 {
+		return into
+	}
+	factor := float64(v.numbers(row).Norm) / rounded
+	for i, x := range into {
+		into[i] = float32(factor * float64(x))
 	}
 	return into
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -289,4 +290,95 @@ func FuzzVectors(f *testing.F) {
 		}
 		searchDamaged(t, file)
 	})
+}
+
+// TestScoresOfOthers checks that a similarity depends on the query and the row's vector alone, to
+// the last bit. It encodes the same vectors around other centres, among other vectors, in other
+// sidecars, and after merges.
+func TestScoresOfOthers(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 21))
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	for range rounds {
+		dimensions := []int{3, 33, 64, 100}[r.IntN(4)]
+		rows := randomRows(r, 20+r.IntN(400), dimensions, 0.2)
+		q := Vector{Metric: []Metric{Cosine, Dot, L2}[r.IntN(3)], Values: gaussian(r, dimensions, 1)}
+		want := scoresByID(t, layoutOf(t, r, dimensions, rows, false), q)
+		for range 3 {
+			got := scoresByID(t, layoutOf(t, r, dimensions, rows, true), q)
+			if len(got) != len(want) {
+				t.Fatalf("%d chunks found, want %d", len(got), len(want))
+			}
+			for id, similarity := range want {
+				if math.Float64bits(got[id]) != math.Float64bits(similarity) {
+					t.Fatalf("%s of chunk %x is %v, and %v in another layout", q.Metric, id, similarity, got[id])
+				}
+			}
+		}
+	}
+}
+
+// layoutOf returns views of the rows. If others is set, the rows are distributed over several
+// sidecars, among rows that are not kept, around different centres, and re-encoded.
+func layoutOf(t *testing.T, r *rand.Rand, dimensions int, rows [][]float32, others bool) []vectorView {
+	t.Helper()
+	if !others {
+		return []vectorView{{vectors: sidecarOf(t, dimensions, nil, rows), ids: idsOf(len(rows))}}
+	}
+	var views []vectorView
+	for from := 0; from < len(rows); {
+		end := min(len(rows), from+1+r.IntN(len(rows)))
+		mixed := slices.Clone(rows[from:end])
+		kept := newBitset(4 * len(rows))
+		for i := range mixed {
+			kept.set(uint32(i))
+		}
+		foreign := randomRows(r, r.IntN(2*len(rows)), dimensions, 0.1)
+		mixed = append(mixed, foreign...)
+		v := sidecarOf(t, dimensions, nil, mixed)
+		for range r.IntN(3) {
+			v = encodedAgain(t, v, gaussian(r, dimensions, 0.3), len(mixed))
+		}
+		ids := append(idsFrom(from, end-from), idsFrom(100_000+from, len(foreign))...)
+		views = append(views, vectorView{vectors: v, ids: ids, kept: kept[:(len(mixed)+63)/64]})
+		from = end
+	}
+	return views
+}
+
+// encodedAgain copies a sidecar's rows into one around another centre.
+func encodedAgain(t *testing.T, v *vectors, centre []float32, chunks int) *vectors {
+	t.Helper()
+	var b bytes.Buffer
+	w := newVectorsWriter(&b, v.model(), v.dimensions(), centre)
+	for row := range v.rows() {
+		if err := w.addRow(v, row, v.chunkOf(row)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openVectors(b.Bytes(), uint32(chunks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// scoresByID returns the similarities of all chunks by their IDs.
+func scoresByID(t *testing.T, views []vectorView, q Vector) map[string]float64 {
+	t.Helper()
+	found, _, err := nearest(t.Context(), views, q, math.MaxInt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := map[string]float64{}
+	for _, n := range found {
+		scores[string(views[n.view].ids[16*n.chunk:][:16])] = n.similarity
+	}
+	return scores
 }

@@ -56,8 +56,8 @@ func (w watcher) look(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case result.Index.Sequence < atLeast:
-		return fmt.Errorf("a search saw sequence %d after %d was committed", result.Index.Sequence, atLeast)
+	case result.Sequence < atLeast:
+		return fmt.Errorf("a search saw sequence %d after %d was committed", result.Sequence, atLeast)
 	case w.vectors && result.Total == 0:
 		return nil
 	case result.Total != 2 || len(result.Hits) != 2 || result.Hits[0].Version != result.Hits[1].Version:

@@ -71,7 +71,7 @@ func testLanguagesHidden(t *testing.T, open Opener) {
 	s.Delete(assay.DocumentID("c", "5"))
 	for i, text := range queries {
 		after := search(t, ix, assay.Query{Text: text})
-		after.Index.Sequence = 1
+		after.Sequence = 1
 		if diff := cmp.Diff(before[i], any(after)); diff != "" {
 			t.Errorf("%q: languages that may not be seen change the result: -without +with\n%s", text, diff)
 		}
@@ -82,7 +82,7 @@ func testLanguagesHidden(t *testing.T, open Opener) {
 	s.Delete(assay.DocumentID("c", "3"), assay.DocumentID("c", "4"))
 	for i, text := range queries {
 		after := searchAs(t, ix, ann, assay.Query{Text: text})
-		after.Index.Sequence = 1
+		after.Sequence = 1
 		if diff := cmp.Diff(before[i], any(after), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%q: languages of deleted documents change the result: -want +got\n%s", text, diff)
 		}

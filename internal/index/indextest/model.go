@@ -54,7 +54,7 @@ type visibility struct {
 func (m *model) visibleTo(access assay.Access) visibility {
 	var s visibility
 	for _, change := range m.source.documents() {
-		if !access.Allows(change.Document.ACL) {
+		if !access.Allows(change.Document.Collection, change.Document.ACL) {
 			continue
 		}
 		s.documents = append(s.documents, change)

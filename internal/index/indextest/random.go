@@ -106,8 +106,8 @@ func (r *randomRun) whom() (string, index.Index) {
 }
 
 func (r *randomRun) checkSequence(got index.Result, err error) {
-	if want := sequence(r.t, r.source); err == nil && got.Index.Sequence != want {
-		r.t.Errorf("the result is of sequence %d, want %d", got.Index.Sequence, want)
+	if want := sequence(r.t, r.source); err == nil && got.Sequence != want {
+		r.t.Errorf("the result is of sequence %d, want %d", got.Sequence, want)
 	}
 }
 

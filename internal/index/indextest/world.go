@@ -217,7 +217,11 @@ func (w world) acl() assay.ACL {
 }
 
 func (w world) access() assay.Access {
-	return []assay.Principal{{}, assay.Local(), {User: "ann"}, {User: "bob"}, {User: "eve", Groups: []string{"legal"}}}[w.IntN(5)].Access()
+	p := []assay.Principal{{}, assay.Local(), {User: "ann"}, {User: "bob"}, {User: "eve", Groups: []string{"legal"}}}[w.IntN(5)]
+	if w.IntN(4) == 0 {
+		p.Collections = []string{"c0", "none", "c2"}[:w.IntN(4)]
+	}
+	return p.Access()
 }
 
 func (w world) query() assay.Query {
