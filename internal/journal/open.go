@@ -39,6 +39,20 @@ func Open(header, payload, salt []byte, leaf [32]byte, value func(hash string) (
 	return rec, nil
 }
 
+// OpenErased returns a record whose payload was erased: what its header holds. The error is
+// assay.ErrDamaged if the header does not match the leaf, and assay.ErrNewer as for Open.
+func OpenErased(header []byte, leaf [32]byte) (assay.Record, error) {
+	if leafHash(header) != leaf {
+		return assay.Record{}, fmt.Errorf("record header does not match its leaf hash: %w", assay.ErrDamaged)
+	}
+	rec, _, err := openHeader(header)
+	if err != nil {
+		return assay.Record{}, err
+	}
+	rec.Bytes, rec.Leaf = header, leaf
+	return rec, nil
+}
+
 // openHeader returns the record and the hash of its payload.
 func openHeader(data []byte) (assay.Record, string, error) {
 	var version struct{ Format int }

@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 )
 
-// A fetcher downloads files over HTTP. The zero value is ready to use.
+// A fetcher downloads files over HTTP.
 type fetcher struct {
-	client *http.Client // nil: a default client
+	client *http.Client // nil: every download fails
 	stall  time.Duration
 	pause  time.Duration
 }
@@ -355,7 +356,7 @@ func again(ctx context.Context, err error, after time.Duration) error {
 		}
 		err = fmt.Errorf("%w: %w", errStalled, err)
 	}
-	if errors.Is(err, errRedirect) {
+	if errors.Is(err, errRedirect) || errors.Is(err, egress.ErrRefused) {
 		return err
 	}
 	return &retryError{err: err, after: after}
@@ -383,10 +384,10 @@ func (s *stallWatch) Stop()  { s.timer.Stop() }
 // do sends a request. It sets linked to the SHA-256 that a server sends with a redirect
 // (X-Linked-Etag, as Hugging Face does).
 func (f *fetcher) do(req *http.Request, linked *string) (*http.Response, error) {
-	client := http.Client{}
-	if f.client != nil {
-		client = *f.client
+	if f.client == nil {
+		return nil, fmt.Errorf("no client for downloads is configured: %w", egress.ErrRefused)
 	}
+	client := *f.client
 	note := func(resp *http.Response) {
 		if tag := strings.Trim(resp.Header.Get("X-Linked-Etag"), `"`); isSum(tag) {
 			*linked = strings.ToLower(tag)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,9 @@ type Folder struct {
 
 	// Now returns the time; nil: time.Now.
 	Now func() time.Time
+
+	// Client makes the client for downloads from a base URL. It is required by downloads.
+	Client func(base string) *http.Client
 
 	// fetch downloads. The zero value is for production; tests use shorter waits.
 	fetch fetcher

@@ -57,7 +57,7 @@ func newFolder(t *testing.T) *Folder {
 		Dir:   filepath.Join(t.TempDir(), "models"),
 		Open:  openWhole,
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
-		fetch: fetcher{stall: 300 * time.Millisecond, pause: time.Millisecond},
+		fetch: fetcher{client: http.DefaultClient, stall: 300 * time.Millisecond, pause: time.Millisecond},
 	}
 }
 

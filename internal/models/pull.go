@@ -342,6 +342,10 @@ func (f *Folder) findBase(ctx context.Context, bases []string, staging string) (
 
 // downloader returns a getter of files under a URL.
 func (f *Folder) downloader(base, staging string, progress func(Progress)) getter {
+	fetch := f.fetch
+	if fetch.client == nil && f.Client != nil {
+		fetch.client = f.Client(base)
+	}
 	return func(ctx context.Context, name string, limit int64) (string, error) {
 		path := filepath.Join(staging, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -351,7 +355,7 @@ func (f *Folder) downloader(base, staging string, progress func(Progress)) gette
 		if err := os.Rename(path, partPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", wrap(err)
 		}
-		return f.fetch.get(ctx, wanted{url: base + "/" + name, path: path, limit: limit, progress: func(done, total int64, problem error) {
+		return fetch.get(ctx, wanted{url: base + "/" + name, path: path, limit: limit, progress: func(done, total int64, problem error) {
 			progress(Progress{File: name, Done: done, Total: total, Problem: problem})
 		}})
 	}

@@ -31,6 +31,7 @@ var keyLike = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?i)([?&](?:key|token|sig|signature|x-amz-[a-z]+))(=)()[^\s"'&]+`),
 	lazyregexp.New(`()()()\b(?:sk|pk|rk|gsk|jina|hf|xai|pplx|ghp|glpat|co|r8)[-_][A-Za-z0-9_*.-]{8,}`),
 	lazyregexp.New(`()()()\b(?:AIza|ya29\.)[A-Za-z0-9_*.-]{8,}`),
+	lazyregexp.New(`()()()\bassay_[a-z2-7]{16}_[a-z2-7]{8,}`),
 	lazyregexp.New(`()()()\b(?:AKIA|ASIA)[A-Z0-9]{12,}`),
 	lazyregexp.New(`()()()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
 }

@@ -116,6 +116,7 @@ func TestRedactForeign(t *testing.T) {
 		{"GET https://x/v1?key=AIzaSyA-1234567890&alt=sse", "GET https://x/v1?key=[secret]&alt=sse"},
 		{"the key AIzaSyA-1234567890abc", "the key [secret]"},
 		{"AKIAIOSFODNN7EXAMPLE may not", "[secret] may not"},
+		{"assay_7xk2m5qhd3vwbn4a_aaaaaaaaaaaaaaaa is unknown", "[secret] is unknown"},
 		{"token eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln expired", "token [secret] expired"},
 		{"password=hunter2", "password=[secret]"},
 		{"the model gpt-4.1 does not exist", "the model gpt-4.1 does not exist"},

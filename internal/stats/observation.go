@@ -69,7 +69,7 @@ func (o Observation) CapHit() bool {
 	switch o.Stop {
 	case assay.StopIterationLimit:
 		return o.Iterations > 1
-	case assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget, assay.StopMoneyBudget:
+	case assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget, assay.StopMoneyBudget, assay.StopQuota:
 		return true
 	}
 	return false

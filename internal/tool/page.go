@@ -33,6 +33,9 @@ type Page struct {
 	End        int    `json:"end"`
 	Total      int    `json:"total"` // bytes of the document's text
 	Text       string `json:"text"`  // the document's text[Start:End]
+
+	// Marks are the parts of Text that the source does not contain as text, with offsets in it.
+	Marks []assay.Provenance `json:"marks,omitempty"`
 }
 
 // Sizes in bytes. A page and its overlaps fit into an observation, however their text is escaped.
@@ -61,6 +64,7 @@ func PageOf(d assay.Document, n int) Page {
 		p.Start, p.End = pageSpan(d.Text, n)
 	}
 	p.Text = d.Text[p.Start:p.End]
+	p.Marks = d.Structure.In(p.Start, p.End).Provenance
 	if v, ok := d.Metadata["language"]; ok && v.Kind == assay.KindString {
 		p.Language = v.String
 	}

@@ -334,3 +334,23 @@ func TestPages(t *testing.T) {
 		t.Errorf("a document that fits has the page %d of %d bytes", whole.Of, len(whole.Text))
 	}
 }
+
+// TestMarkedText checks that an agent is told which text is not the document's.
+func TestMarkedText(t *testing.T) {
+	text := "Own words.\n\nA red engine.\n\nScaned words."
+	marks := []assay.Provenance{
+		{Start: 12, End: 25, Kind: assay.ProvenanceDescribed, Model: "vision/1"}, {Start: 27, End: 40, Kind: assay.ProvenanceRecognized, Confidence: 0.62},
+	}
+	d := assay.Document{ID: "d", Version: "v", Text: text, Structure: assay.Structure{Provenance: marks}}
+	s := &Session{}
+	got := s.showPage(PageOf(d, 1)).Text
+	for _, want := range []string{`"description by vision/1: A red engine."`, `"recognised text, confidence 62 %: Scaned words."`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	r := resultOf(assay.Hit{Text: text, Chunk: assay.Chunk{Provenance: assay.ProvenanceDescribed, Model: "vision/1"}}, 1, "d1", 100)
+	if r.Obtained != "description by vision/1" {
+		t.Errorf("result %+v", r)
+	}
+}

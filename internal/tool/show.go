@@ -81,7 +81,8 @@ type shownResult struct {
 	Title     string   `json:"title,omitempty"`
 	Headings  []string `json:"headings,omitempty"`
 	Relevance float64  `json:"relevance"`
-	Page      int      `json:"page"` // of get_document
+	Obtained  string   `json:"obtained,omitempty"` // how, if the document does not contain the text
+	Page      int      `json:"page"`               // of get_document
 	Text      string   `json:"text"`
 	Cut       string   `json:"cut,omitempty"`
 }
@@ -132,6 +133,7 @@ func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
 	out := shownResult{
 		Chunk: number, ID: handle, URI: brief(h.URI, maxPhrase), Title: brief(h.Title, 120),
 		Relevance: math.Round(h.Scores.Relevance*100) / 100, Page: PageOn(h.Chunk.Start),
+		Obtained: brief(h.Chunk.Provenance.Label(h.Chunk.Confidence, h.Chunk.Model), 120),
 	}
 	for _, heading := range h.Chunk.Headings[max(0, len(h.Chunk.Headings)-3):] {
 		out.Headings = append(out.Headings, brief(heading, 120))
@@ -165,6 +167,10 @@ type shownPage struct {
 	Total int    `json:"total"` // bytes of the document
 	Text  string `json:"text"`
 	Cut   string `json:"cut,omitempty"`
+
+	// Foreign are the beginnings of passages that the document does not contain as text, with how
+	// they were obtained.
+	Foreign []string `json:"not_in_document,omitempty"`
 }
 
 // showPage renders a page. Text that does not fit is neither shown nor used as evidence.
@@ -176,6 +182,7 @@ func (s *Session) showPage(p Page) Observation {
 	for whole := len(p.Text); ; {
 		h := p.Hit(s.relevanceOf(p))
 		shown := shownPage{Chunk: s.nextNumber(h), ID: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Total: p.Total, Text: visible.Text(p.Text)}
+		shown.Foreign = p.foreign()
 		what := "whole"
 		if p.Of > 0 {
 			shown.Page, shown.Pages = p.Of, p.Pages
@@ -191,6 +198,23 @@ func (s *Session) showPage(p Page) Observation {
 		p.Text = upTo(p.Text, len(p.Text)*3/4)
 		p.End = p.Start + len(p.Text)
 	}
+}
+
+// foreign lists the marked parts of a page, a few of them.
+func (p Page) foreign() []string {
+	const most, room = 6, 60
+	var list []string
+	for i, m := range p.Marks {
+		if i == most {
+			return append(list, fmt.Sprintf("and %d more", len(p.Marks)-most))
+		}
+		if m.Start >= len(p.Text) {
+			break
+		}
+		text := p.Text[m.Start:min(m.End, len(p.Text))]
+		list = append(list, brief(m.Kind.Label(m.Confidence, m.Model), 80)+": "+brief(text, room))
+	}
+	return list
 }
 
 // nextNumber returns the number that number would return, without assigning it.

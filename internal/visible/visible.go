@@ -74,3 +74,16 @@ func Rune(r rune) bool {
 	}
 	return r != '\ufffc'
 }
+
+// Steers reports whether r controls a terminal or the layout of text: a control character, a change of
+// direction, or a break of a line.
+func Steers(r rune) bool {
+	return unicode.IsControl(r) || isDirection(r) || r == '\u2028' || r == '\u2029'
+}
+
+// isDirection reports whether r embeds, overrides or isolates a direction.
+func isDirection(r rune) bool {
+	embeds := '\u202a' <= r && r <= '\u202e'
+	isolates := '\u2066' <= r && r <= '\u2069'
+	return embeds || isolates
+}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 )
 
 // names is a DNS server on loopback. Each query for a name's address gets the next of its answers;
@@ -133,10 +134,10 @@ func TestGuard(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			n := &names{t: t, answers: map[string][]string{"page.test": {address}}}
 			d := new(dials)
-			f := New(Config{Resolver: n.resolver(), Permit: d.Permit, Timeout: 5 * time.Second})
+			f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit}), Timeout: 5 * time.Second})
 			for _, scheme := range []string{"http", "https"} {
 				_, err := f.Fetch(t.Context(), scheme+"://page.test/secret")
-				if !errors.Is(err, ErrRefused) || !errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrUnavailable) {
+				if !errors.Is(err, egress.ErrRefused) || !errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrUnavailable) {
 					t.Errorf("%s to %s: %v, want it refused", scheme, address, err)
 				}
 			}
@@ -147,24 +148,20 @@ func TestGuard(t *testing.T) {
 			if strings.Contains(address, ":") {
 				host = "[" + address + "]"
 			}
-			if err := New(Config{}).Check("http://" + host + "/"); !errors.Is(err, ErrRefused) {
+			if err := New(Config{}).Check("http://" + host + "/"); !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("the address as it stands: %v, want it refused", err)
 			}
 		})
 	}
-	for _, public := range []string{"93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "168.63.129.17"} {
-		at := netip.AddrPortFrom(netip.MustParseAddr(public), 443)
-		if err := New(Config{}).control(t.Context(), "tcp4", at.String(), nil); err != nil {
+	for _, public := range []string{"93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "[2606:4700::1111]", "168.63.129.17"} {
+		if err := New(Config{}).Check("https://" + public); err != nil {
 			t.Errorf("%s: %v, want it let through", public, err)
 		}
 	}
 	for _, address := range []string{"93.184.216.34:22", "93.184.216.34:8080", "nonsense", "[fe80::1%eth0]:80"} {
-		if err := New(Config{}).control(t.Context(), "tcp4", address, nil); !errors.Is(err, ErrRefused) {
+		if _, err := New(Config{}).scope.DialContext(t.Context(), "tcp", address); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("%s: %v, want it refused", address, err)
 		}
-	}
-	if err := New(Config{}).control(t.Context(), "udp4", "93.184.216.34:443", nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("UDP: %v", err)
 	}
 }
 
@@ -173,9 +170,9 @@ func TestGuard(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	n := &names{t: t, answers: map[string][]string{"rebind.test": {"203.0.113.9", "127.0.0.1", "10.0.0.1", "192.168.0.1 169.254.169.254"}}}
 	d := new(dials)
-	f := New(Config{Resolver: n.resolver(), Permit: d.Permit})
+	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit})})
 	for range 4 {
-		if _, err := f.Fetch(t.Context(), "http://rebind.test/"); !errors.Is(err, ErrRefused) {
+		if _, err := f.Fetch(t.Context(), "http://rebind.test/"); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("%v, want it refused", err)
 		}
 	}
@@ -186,8 +183,19 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
+// TestUnknownName checks that an error does not tell the address of the resolver, which is of the
+// internal network.
+func TestUnknownName(t *testing.T) {
+	n := &names{t: t, answers: map[string][]string{"known.test": {"203.0.113.9"}}}
+	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()})})
+	_, err := f.Fetch(t.Context(), "http://unknown.test/")
+	if !errors.Is(err, assay.ErrUnavailable) || !strings.Contains(err.Error(), "no such host") || strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), " on ") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
 // page starts a server on loopback, and returns it with a fetcher that may reach only that server.
-func page(t *testing.T, c Config, h http.HandlerFunc) (*Fetcher, string) {
+func page(t *testing.T, c Config, h http.HandlerFunc, resolver ...*net.Resolver) (*Fetcher, string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	u, err := url.Parse(s.URL)
@@ -195,7 +203,11 @@ func page(t *testing.T, c Config, h http.HandlerFunc) (*Fetcher, string) {
 		t.Fatal(err)
 	}
 	d := &dials{permit: u.Host}
-	c.Permit = d.Permit
+	rules := egress.Config{Permit: d.Permit}
+	for _, r := range resolver {
+		rules.Resolver = r
+	}
+	c.Guard = egress.New(rules)
 	return New(c), s.URL
 }
 
@@ -226,21 +238,22 @@ func TestRedirects(t *testing.T) {
 		"http://127.0.0.1:1/", "http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://inner.test/", "https://inner.test/",
 		"file:///etc/passwd", "gopher://127.0.0.1/", "http://user:word@8.8.8.8/", "http://8.8.8.8:22/", "http://8.8.8.8:6379/", "javascript:alert(1)",
 	} {
-		f, at := page(t, Config{Resolver: n.resolver()}, func(w http.ResponseWriter, r *http.Request) {
+		f, at := page(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)
-		})
-		if _, err := f.Fetch(t.Context(), at); !errors.Is(err, ErrRefused) {
+		}, n.resolver())
+		if _, err := f.Fetch(t.Context(), at); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("to %s: %v, want it refused", to, err)
 		}
 	}
+	const redirects = 5
 	asked := 0
 	f, at := page(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		asked++
 		http.Redirect(w, r, fmt.Sprintf("/%d", asked), http.StatusFound)
 	})
-	if _, err := f.Fetch(t.Context(), at); !errors.Is(err, assay.ErrUnavailable) || asked != maxRedirects+1 {
-		t.Errorf("%v after %d requests, want an end after %d redirects", err, asked, maxRedirects)
+	if _, err := f.Fetch(t.Context(), at); !errors.Is(err, assay.ErrUnavailable) || asked != redirects+1 {
+		t.Errorf("%v after %d requests, want an end after %d redirects", err, asked, redirects)
 	}
 }
 
@@ -345,7 +358,7 @@ func TestProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	n := &names{t: t, answers: map[string][]string{"page.test": {"10.0.0.1"}}}
-	if _, err := New(Config{Resolver: n.resolver()}).Fetch(t.Context(), "http://page.test/"); !errors.Is(err, ErrRefused) || asked {
+	if _, err := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()})}).Fetch(t.Context(), "http://page.test/"); !errors.Is(err, egress.ErrRefused) || asked {
 		t.Errorf("%v, the proxy was asked: %v", err, asked)
 	}
 }
@@ -374,7 +387,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	fetcher := New(Config{})
 	f.Fuzz(func(t *testing.T, address string) {
-		u, err := fetcher.check(address)
+		u, err := fetcher.check(t.Context(), address)
 		if err != nil {
 			if !errors.Is(err, assay.ErrInvalid) || len(err.Error()) > 1000 {
 				t.Errorf("%q: %v", address, err)
@@ -400,11 +413,11 @@ func TestNobodyPermits(t *testing.T) {
 		if d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || filepath.Base(filepath.Dir(file)) == "webfetch" {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || filepath.Base(filepath.Dir(file)) == "egress" {
 			return nil
 		}
 		data, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(data, []byte("webfetch")) && bytes.Contains(data, []byte("Permit")) {
+		if err == nil && bytes.Contains(data, []byte("egress")) && bytes.Contains(data, []byte("Permit:")) {
 			t.Errorf("%s permits connections that the guard refuses", file)
 		}
 		return err

@@ -290,8 +290,8 @@ func TestPromptsHoldNoID(t *testing.T) {
 
 func TestTemplatesHaveVersions(t *testing.T) {
 	files, err := filepath.Glob("prompts/*.tmpl")
-	if err != nil || len(files) != len(prompted.Tasks())+1 {
-		t.Fatalf("%d templates, %v; want one for each task and one for all", len(files), err)
+	if err != nil || len(files) != len(prompted.Tasks())+2 {
+		t.Fatalf("%d templates, %v; want one for each task of a run, one for figures and one for all", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

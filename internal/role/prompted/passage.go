@@ -16,10 +16,31 @@ type passage struct {
 	number int
 	head   string // the document's title and the headings above the passage
 	text   string
+	mark   string // how the text was obtained; empty: it is the document's
 }
 
 func passageOf(number int, h assay.Hit, text string) passage {
-	return passage{number: number, head: strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " › "), text: text}
+	c := h.Chunk
+	return passage{
+		number: number, head: strings.Join(append([]string{h.Title}, c.Headings...), " › "), text: text,
+		mark: markOf(c.Provenance, c.Provenance.Label(c.Confidence, c.Model)),
+	}
+}
+
+// markOf returns the mark after the heading of text that a source does not contain as text.
+func markOf(kind assay.ProvenanceKind, label string) string {
+	if kind == assay.ProvenanceDescribed {
+		label += ", not the document's words"
+	}
+	return marked(label)
+}
+
+// marked returns a label in the form of a mark.
+func marked(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " [" + shorten(line(label), 200) + "]"
 }
 
 // numbered returns hits as passages, numbered from 1.
@@ -33,7 +54,7 @@ func numbered(hits []assay.Hit) []passage {
 
 // String returns the passage in its prompt form.
 func (p passage) String() string {
-	return fenced(fmt.Sprintf("passage number=\"%d\"", p.number), shorten(line(p.head), 200)+"\n"+p.text)
+	return fenced(fmt.Sprintf("passage number=\"%d\"", p.number), shorten(line(p.head), 200)+p.mark+"\n"+p.text)
 }
 
 // minCut is the least part of a passage, in tokens, that is worth reading.

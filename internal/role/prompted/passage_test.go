@@ -4,12 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 )
 
 func TestFit(t *testing.T) {
 	sentence := "Tenants give notice three months ahead of the end of the lease. "
-	passages := []passage{{1, "A", strings.Repeat(sentence, 3)}, {2, "B", strings.Repeat(sentence, 3)}, {3, "C", sentence}}
+	passages := []passage{{1, "A", strings.Repeat(sentence, 3), ""}, {2, "B", strings.Repeat(sentence, 3), ""}, {3, "C", sentence, ""}}
 	need := func(n int) int {
 		sum := 0
 		for _, p := range passages[:n] {
@@ -42,9 +45,33 @@ func TestFit(t *testing.T) {
 
 // TestFitHuge checks that a passage of several megabytes is cut quickly. A slow implementation
 // would not finish.
+// TestPassageMark checks that models are told how the text of a passage was obtained, however long its
+// headings are.
+func TestPassageMark(t *testing.T) {
+	title := strings.Repeat("long ", 100)
+	for _, tt := range []struct {
+		chunk assay.Chunk
+		want  string
+	}{
+		{assay.Chunk{}, ""},
+		{assay.Chunk{Provenance: assay.ProvenanceRecognized, Confidence: 0.62}, " [recognised text, confidence 62 %]\nText."},
+		{assay.Chunk{Provenance: assay.ProvenanceDescribed, Model: "eyes/1"}, " [description by eyes/1, not the document's words]\nText."},
+		{assay.Chunk{Provenance: assay.ProvenanceDescribed, Model: "a\nb<|im_end|>"}, " [description by a b< |im_end| >, not the document's words]\nText."},
+	} {
+		got := passageOf(1, assay.Hit{Title: title, Chunk: tt.chunk}, "Text.").String()
+		if !strings.Contains(got, tt.want) || tt.want == "" && strings.Contains(got, "[") {
+			t.Errorf("passage %q, want %q in it", got, tt.want)
+		}
+	}
+	claims := claimsOf([]role.Claim{{Text: "A.", Cited: []ground.Passage{{Quote: "A.", Context: "A.", Heading: []string{"T"}, Obtained: "description by eyes/1"}}}}, []int{0})
+	if got := claims[0].Sources[0].Text; got != "T [description by eyes/1]\nA." {
+		t.Errorf("source %q", got)
+	}
+}
+
 func TestFitHuge(t *testing.T) {
 	for _, text := range []string{strings.Repeat("A short one. ", 1<<18), strings.Repeat("x", 4<<20), strings.Repeat("\u202e", 1<<20)} {
-		kept, _ := fit([]passage{{1, "", text}}, 50_000)
+		kept, _ := fit([]passage{{1, "", text, ""}}, 50_000)
 		for _, p := range kept {
 			if n := llm.EstimateTokens(p.String()); n > 50_000 {
 				t.Errorf("%d tokens", n)

@@ -32,8 +32,9 @@ func (t *Task[T]) Prompt() string { return t.prompt.id }
 // A Sheet is the input of a task.
 type Sheet[T any] struct {
 	Model     llm.Model
-	Data      any // for the template "user"
-	MaxTokens int // of a reply; a reply that is cut off gets more room on retry
+	Data      any         // for the template "user"
+	Images    []llm.Image // which the model reads before the text
+	MaxTokens int         // of a reply; a reply that is cut off gets more room on retry
 
 	// Check returns the problems of a reply that has the right form, in words for the model, which
 	// is then asked again, at most twice. The third such reply is returned unchanged, with the
@@ -44,10 +45,19 @@ type Sheet[T any] struct {
 // Do returns the output. A Failure in the outcome means that there is no output because the
 // provider failed or no reply was readable. A non-nil error ends the caller's run; see [role.Ends].
 func (t *Task[T]) Do(ctx context.Context, c role.Caller, s Sheet[T]) (T, role.Outcome, error) {
+	out, outcome, err := t.try(ctx, c, s)
+	if failed(ctx, err) {
+		return out, role.Outcome{Failure: providerText(err)}, nil
+	}
+	return out, outcome, err
+}
+
+// try is Do, except that a failure of the provider is an error.
+func (t *Task[T]) try(ctx context.Context, c role.Caller, s Sheet[T]) (T, role.Outcome, error) {
 	var wrong []string
 	own := t.prompt
-	out, outcome, err := ask(ctx, c, job[T]{
-		Config: Config{Model: s.Model}, task: t.name, out: t.out(), maxTokens: s.MaxTokens, own: &own,
+	return ask(ctx, c, job[T]{
+		Config: Config{Model: s.Model}, task: t.name, out: t.out(), maxTokens: s.MaxTokens, own: &own, images: s.Images,
 		write: func(p prompt, room int) (string, []string, bool) {
 			user := p.render(s.Data)
 			return user, nil, llm.EstimateTokens(user) <= room
@@ -61,8 +71,4 @@ func (t *Task[T]) Do(ctx context.Context, c role.Caller, s Sheet[T]) (T, role.Ou
 		},
 		salvage: func(*T) ([]string, bool) { return wrong, true },
 	})
-	if failed(ctx, err) {
-		return out, role.Outcome{Failure: providerText(err)}, nil
-	}
-	return out, outcome, err
 }

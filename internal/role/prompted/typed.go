@@ -38,6 +38,7 @@ type job[T any] struct {
 	out       output
 	maxTokens int     // of the reply
 	own       *prompt // nil: the template of the task
+	images    []llm.Image
 
 	// write returns the user part of the prompt, in at most room tokens, with notes on the parts
 	// left out. ok is false if no useful prompt fits.
@@ -109,7 +110,7 @@ func (a *asking[T]) begin() bool {
 	reply := a.replyTokens(a.maxTokens)
 	a.request = llm.Request{System: a.prompt.system, Schema: a.out.sent, MaxTokens: reply}
 	frame := a.request
-	frame.Messages = []llm.Message{{Speaker: llm.User}}
+	frame.Messages = []llm.Message{{Speaker: llm.User, Images: a.images}}
 	room := a.window - reply - retryRoom - frame.InputTokens()
 	if room <= 0 {
 		return false
@@ -119,7 +120,7 @@ func (a *asking[T]) begin() bool {
 		return false
 	}
 	a.user, a.left = user, left
-	a.request.Messages = []llm.Message{{Speaker: llm.User, Text: user}}
+	a.request.Messages = []llm.Message{{Speaker: llm.User, Images: a.images, Text: user}}
 	return true
 }
 
@@ -215,7 +216,7 @@ func (a *asking[T]) again(try int, reply llm.Response, problems []string) {
 		shorten(line(strings.Join(problems, "; ")), 600), try, maxPrompts)
 	said := harmless(shorten(reply.Text, shownReply))
 	messages := []llm.Message{
-		{Speaker: llm.User, Text: a.user},
+		{Speaker: llm.User, Images: a.images, Text: a.user},
 		{Speaker: llm.Assistant, Text: said},
 		{Speaker: llm.User, Text: complaint},
 	}
@@ -223,7 +224,7 @@ func (a *asking[T]) again(try int, reply llm.Response, problems []string) {
 	next.Messages = messages
 	if reply.Text == a.said || strings.TrimSpace(said) == "" || next.InputTokens()+next.MaxTokens > a.window {
 		complaint = strings.Replace(complaint, "That reply", "Your last reply", 1)
-		messages = []llm.Message{{Speaker: llm.User, Text: a.user + "\n\n" + complaint}}
+		messages = []llm.Message{{Speaker: llm.User, Images: a.images, Text: a.user + "\n\n" + complaint}}
 	}
 	a.request.Messages, a.said = messages, reply.Text
 	if reply.Finish == llm.FinishLength {

@@ -130,7 +130,7 @@ func claimsOf(claims []role.Claim, which []int) []claimData {
 		d := claimData{labelled: labelled{fmt.Sprintf("claim number=\"%d\"", at+1), claims[i].Alone()}}
 		for _, p := range claims[i].Cited {
 			name := fmt.Sprintf("source of_claim=\"%d\"", at+1)
-			d.Sources = append(d.Sources, labelled{name, strings.Join(p.Heading, " › ") + "\n" + p.Quote})
+			d.Sources = append(d.Sources, labelled{name, strings.Join(p.Heading, " › ") + marked(p.Obtained) + "\n" + p.Quote})
 			if near := around(p); near != "" {
 				d.Sources = append(d.Sources, labelled{"around", near})
 			}
