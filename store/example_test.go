@@ -22,6 +22,7 @@ func Example() {
 	s, err = sqlite.Open(ctx, dir)
 	check(err)
 	defer s.Close()
+	check(s.CreateTenant(ctx, "acme", store.Act{}))
 	tenant, err := s.Tenant(ctx, "acme")
 	check(err)
 	defer tenant.Close()

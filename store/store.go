@@ -2,32 +2,65 @@
 // interfaces that every store implements. Package storetest tests their contract, and package
 // sqlite implements a store on one machine.
 //
-// All data is accessed through a Tenant. Only Store.Tenant takes a tenant's name; no other method
-// does.
+// All data is accessed through a Tenant. Only the methods of Store take a tenant's name, and those
+// that return data return a Tenant.
 package store
 
 import (
 	"context"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/assay-rag/assay"
 )
 
 // A Store holds the data of tenants. It is safe for concurrent use.
 type Store interface {
-	// Tenant opens the named tenant's data and creates it if it does not exist. Each call returns a
-	// new handle, and all handles of a name share the same data. No handle sees another tenant's
-	// data. A name has up to 64 characters of a-z, 0-9, '-', '_' and '.', the last neither first nor
-	// last; any other name is assay.ErrInvalid. The error is assay.ErrDamaged if part of the data is
-	// missing, assay.ErrNewer if a later version of the program wrote it, and assay.ErrReadOnly if
-	// the tenant does not exist and cannot be created.
+	// Tenant opens the named tenant's data. Each call returns a new handle, and all handles of a name
+	// share the same data. No handle sees another tenant's data. DefaultTenant is created if it does
+	// not exist. The error is assay.ErrNotFound if there is no such tenant, assay.ErrStopped if it is
+	// suspended, and assay.ErrInvalid if the name is not valid (see CreateTenant). It is
+	// assay.ErrDamaged if part of the data is missing, assay.ErrNewer if a later version of the
+	// program wrote it, and assay.ErrReadOnly if DefaultTenant cannot be created.
 	Tenant(ctx context.Context, name string) (Tenant, error)
 
-	// Tenants returns the names of the tenants that have data, sorted.
+	// InspectTenant is Tenant for a tenant that may be suspended. It is for audits and backups.
+	InspectTenant(ctx context.Context, name string) (Tenant, error)
+
+	// Tenants returns the names of the tenants, sorted. Those that are being deleted are left out.
 	Tenants(ctx context.Context) ([]string, error)
 
-	// Close releases all resources. Tenants must be closed first.
+	// CreateTenant creates an empty tenant. A name has up to 64 characters of a-z, 0-9, '-', '_' and
+	// '.', the last neither first nor last; any other name, and that of a tenant that exists, is
+	// assay.ErrInvalid. The change is an act in the system's log, as is each change below. Of the
+	// given act only Actor and Reason count.
+	CreateTenant(ctx context.Context, name string, act Act) error
+
+	// SuspendTenant makes Tenant fail with assay.ErrStopped until ResumeTenant. Handles that are open
+	// stay usable. Both return assay.ErrNotFound if there is no such tenant, and assay.ErrInvalid if
+	// it is in the wanted state already.
+	SuspendTenant(ctx context.Context, name string, act Act) error
+	ResumeTenant(ctx context.Context, name string, act Act) error
+
+	// DeleteTenant removes a tenant with its documents, vectors, runs, caches, index, settings and API
+	// keys. It is atomic: after a crash at any moment the tenant is either complete or gone for every
+	// caller, and the next change of tenants, or the next use of this one, removes the rest of its
+	// data. Handles that are open fail from then on. The system's log keeps the tenant's
+	// identity, a hash of its name, and the size and root of its audit log. A tenant that is created
+	// under the name afterwards has another identity.
+	//
+	// The error is assay.ErrForbidden while there is a Hold in the tenant, even if force is set.
+	// Unless force is set, the error is assay.ErrLocked while a process writes the content or holds a
+	// lock of the tenant, and assay.ErrLeased while one drives a run. It is also assay.ErrLocked if
+	// the tenant is gone, but the system cannot remove a file that another process has open.
+	DeleteTenant(ctx context.Context, name string, force bool, act Act) error
+
+	// System opens what the store keeps about itself. Each call returns a new handle. The error is both
+	// assay.ErrNotFound and assay.ErrReadOnly if there is nothing yet and it cannot be created.
+	System(ctx context.Context) (System, error)
+
+	// Close releases all resources. Tenants and systems must be closed first.
 	Close() error
 }
 
@@ -48,6 +81,14 @@ type Tenant interface {
 	Writer(ctx context.Context) (Writer, error)
 
 	Runs() Runs
+
+	// Audit returns the tenant's audit log, and Registry what its administrators decided.
+	Audit() Audit
+	Registry() Registry
+
+	Ledger() Ledger
+	Reviews() Reviews
+	Outbox() Outbox
 
 	// Lock takes the named lock of the tenant until the Closer is closed or the process ends. It
 	// does not wait: if another process or another handle of this process holds the lock, the error
@@ -74,6 +115,12 @@ type Tenant interface {
 	// long as reading the data.
 	Check(ctx context.Context) error
 
+	// Scrub overwrites what was removed from the stored files: erased runs and, if content is true,
+	// dropped versions. It takes as long as writing the data anew. Until it has succeeded, removed
+	// bytes may still be in the files. The error is assay.ErrLocked if another process reads an
+	// older state, which Scrub can then not remove.
+	Scrub(ctx context.Context, content bool) error
+
 	// Size returns how much space the data takes, without the index.
 	Size(ctx context.Context) (Size, error)
 
@@ -83,8 +130,8 @@ type Tenant interface {
 
 // A Size is the space that a tenant's data takes in the store, in bytes.
 type Size struct {
-	Content int64 // documents, chunks and vectors
-	Runs    int64 // runs and their journals
+	Content int64 `json:"content"` // documents, chunks and vectors
+	Runs    int64 `json:"runs"`    // runs and their journals
 }
 
 // MaxSetting is the most bytes of a setting.
@@ -103,8 +150,8 @@ type Content interface {
 
 	// Changes yields the latest state of each document that changed after the given sequence, in
 	// the order of Change.Sequence. Of several changes of a document it yields only the last.
-	// Changes(ctx, 0) yields every current document and may omit deleted ones. It reads one
-	// snapshot.
+	// Changes(ctx, 0) yields every current document and may omit deleted ones. Documents have no
+	// Structure and no Aliases. It reads one snapshot.
 	Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error]
 
 	// Document returns the current version, or assay.ErrNotFound if there is none.
@@ -119,9 +166,17 @@ type Content interface {
 	// document or no longer knows its ACL. ACL reads no text.
 	ACL(ctx context.Context, id string) (assay.ACL, error)
 
+	// Chunks returns the chunks of a version by Ordinal, or assay.ErrNotFound if there is no such
+	// version.
+	Chunks(ctx context.Context, id, version string) ([]assay.Chunk, error)
+
 	// Documents yields the current documents of the collections, or of all collections if none is
-	// given, by collection and URI, without Text and Anchors.
+	// given, by collection and URI, without Text, Anchors and Structure.
 	Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error]
+
+	// Sources yields the sources of the collections, or of all collections if none is given, by
+	// collection and URI.
+	Sources(ctx context.Context, collections ...string) iter.Seq2[Source, error]
 
 	// Passages returns the chunks with these IDs in the given order, of current and kept versions.
 	// If a chunk does not exist, the error is assay.ErrNotFound. The cost grows with the passages,
@@ -155,6 +210,13 @@ type Content interface {
 	// Coverage counts the chunks with a vector of the model. It visits every chunk, which takes
 	// some seconds for a million, so callers should call it once and keep count from there.
 	Coverage(ctx context.Context, model string) (Coverage, error)
+
+	// SyncSources returns the sources sorted by name.
+	SyncSources(ctx context.Context) ([]SyncSource, error)
+
+	// SyncItems yields the records of a source's items by URI, from one snapshot. The error is
+	// assay.ErrNotFound if there is no such source.
+	SyncItems(ctx context.Context, source string) iter.Seq2[SyncItem, error]
 }
 
 // A Coverage is the share of the content that a model has embedded.
@@ -168,14 +230,57 @@ type Collection struct {
 	Name string `json:"name"`
 	// RequireACL rejects documents without an ACL.
 	RequireACL bool `json:"require_acl"`
-	Documents  int  `json:"documents"`
-	Chunks     int  `json:"chunks"`
+
+	// Chunker, ChunkSize and ChunkOverlap are how its documents are divided into chunks, sizes in
+	// tokens; zero values are the chunker's defaults.
+	Chunker      string `json:"chunker,omitempty"`
+	ChunkSize    int    `json:"chunk_size,omitempty"`
+	ChunkOverlap int    `json:"chunk_overlap,omitempty"`
+
+	Documents int `json:"documents"`
+	Chunks    int `json:"chunks"`
 }
 
 // An Entry is a document with its chunks.
 type Entry struct {
 	Document assay.Document
 	Chunks   []assay.Chunk // by Ordinal, of Document.Version
+}
+
+// A Source is the state in which a file, or another item of a place where documents live, was
+// ingested. Its documents are the one with its URI and those with it as their Container.
+type Source struct {
+	Collection string
+	URI        string
+	Path       []string // of the URI below the root by which it was ingested; nil: it is a root itself
+
+	// Info is what tells whether the source has changed since. Its Hash is empty while the documents
+	// are not complete, because they did not fit into one transaction.
+	Info assay.SourceInfo
+	ACL  assay.ACL
+
+	// SameAs is the URI of a source of the collection with the same content, whose documents stand
+	// for this source too. Empty: it has documents of its own, if any.
+	SameAs string
+
+	Failures []Failure // of the source or documents in it, by URI
+}
+
+// A Failure is a document that could not be parsed.
+type Failure struct {
+	URI    string    `json:"uri"`
+	Reason string    `json:"reason"`
+	Detail string    `json:"detail"` // human-readable
+	Time   time.Time `json:"time"`   // of the attempt
+}
+
+// A Batch is a set of changes that are stored in one transaction. No document and no source may be
+// named twice.
+type Batch struct {
+	Delete  []string // IDs of documents
+	Put     []Entry
+	Forget  []Source // sources to remove, of which only Collection and URI count; documents stay
+	Sources []Source // each replaces the stored source of its collection and URI
 }
 
 // A Vector is a model's vector of a passage.
@@ -192,21 +297,37 @@ type Writer interface {
 
 	// Put stores the documents in one transaction and returns the sequence of the change. A
 	// document replaces its previous version, which is kept until Prune. Putting the current
-	// version again with another ACL or SourceInfo changes only those, and Text, Anchors and Chunks
-	// may be omitted. If a document has no ACL and its collection requires one, the error is
-	// assay.ErrInvalid.
+	// version again with another ACL or SourceInfo changes only those, and Text, Anchors, Structure
+	// and Chunks may be omitted. If a document has no ACL and its collection requires one, the error
+	// is assay.ErrInvalid.
 	Put(ctx context.Context, entries ...Entry) (int64, error)
 
 	// Delete removes the documents in one transaction and ignores IDs that do not exist. The last
 	// versions are kept until Prune.
 	Delete(ctx context.Context, ids ...string) (int64, error)
 
-	// SetCollection creates or changes a collection. It uses only Name and RequireACL. Put creates
-	// a missing collection with RequireACL false.
+	// Apply makes the changes of a batch in one transaction, as Delete and Put do, and returns the
+	// sequence after it. A change of sources alone does not count as a change of documents.
+	Apply(ctx context.Context, b Batch) (int64, error)
+
+	// ApplySync deletes and puts documents, and stores the progress of their source, in one transaction.
+	// It returns the sequence of the change. If the batch names a source that does not exist, the
+	// error is assay.ErrNotFound.
+	ApplySync(ctx context.Context, b SyncBatch) (int64, error)
+
+	// SetSyncSource creates or replaces a source. Its items stay. An invalid name is assay.ErrInvalid.
+	SetSyncSource(ctx context.Context, s SyncSource) error
+
+	// RemoveSyncSource removes a source and the records of its items, and no documents. The error is
+	// assay.ErrNotFound if there is no such source.
+	RemoveSyncSource(ctx context.Context, name string) error
+
+	// SetCollection creates or replaces a collection, except Documents and Chunks, which it ignores.
+	// Put creates a missing collection with only a name.
 	SetCollection(ctx context.Context, c Collection) error
 
-	// Prune drops the replaced and deleted versions that no stored run cites and that were replaced
-	// longer ago than a run may last. It also drops the vectors of passages that no remaining
+	// Prune drops the replaced and deleted versions that no stored run cites, no Hold covers, and that
+	// were replaced longer ago than a run may last and the Retention of versions. It also drops the vectors of passages that no remaining
 	// version has. It returns the number of versions dropped.
 	Prune(ctx context.Context) (int, error)
 
@@ -231,7 +352,7 @@ type Writer interface {
 }
 
 // Runs stores runs and their journals. Records are immutable, and every write is durable when the
-// method returns.
+// method returns. Create, Append, Finish and Delete append to the audit log in their transaction.
 type Runs interface {
 	// Create stores a new active run and returns the lease on it. Its journal begins with copies of
 	// the given records, in order, which are stored in the same transaction as the run. The copies
@@ -249,14 +370,56 @@ type Runs interface {
 	// assay.ErrDamaged too.
 	Records(ctx context.Context, run string) ([]assay.Record, error)
 
+	// RecordsFrom is Records without the records before an ordinal.
+	RecordsFrom(ctx context.Context, run string, ordinal int) ([]assay.Record, error)
+
+	// Accept is Create for a run with a promise, of which Run and Stuck do not count. If a run has its
+	// slot, the error is a *SlotError and nothing is stored.
+	Accept(ctx context.Context, r assay.Run, p Promise, records ...assay.Record) (Lease, error)
+
+	// Promise returns the promise with a slot, or assay.ErrNotFound.
+	Promise(ctx context.Context, slot string) (Promise, error)
+
+	// Promised returns the promises whose runs are active and driven by no live process, by the
+	// creation of their runs.
+	Promised(ctx context.Context) ([]Promise, error)
+
+	// Adopt makes a promise for a run that exists, without attempts. If there is one, its slot stays.
+	Adopt(ctx context.Context, run string) error
+
+	// Attempt counts that driving a run begins and returns the promise's Attempts. Calm sets them to 0,
+	// after the run was interrupted in an orderly way. The caller holds the lease. The error of
+	// Attempt is assay.ErrNotFound if there is no promise.
+	Attempt(ctx context.Context, run string) (int, error)
+	Calm(ctx context.Context, run string) error
+
+	// Cancel stores that a run is to end with what it has, with an act of the kind KindRunCancelled.
+	// Cancelling it again changes nothing. The error is assay.ErrInvalid if it is not active. Whoever
+	// drives the run calls Cancelled, which returns whether it was cancelled.
+	Cancel(ctx context.Context, run string, actor assay.Principal) error
+	Cancelled(ctx context.Context, run string) (bool, error)
+
 	// Acquire takes the lease of an unfinished run. The error is assay.ErrLeased while a live
-	// process holds it. The lease of a dead process is free immediately on the same machine, and
+	// process holds it, and assay.ErrSuspended while its review is open. The lease of a dead process is free immediately on the same machine, and
 	// after it expires on others.
 	Acquire(ctx context.Context, run string) (Lease, error)
 
-	// Delete removes a run, its journal and its offer. The error is assay.ErrLeased while the run
-	// is leased.
-	Delete(ctx context.Context, run string) error
+	// Delete removes a run, its journal and its offer. The leaves of its records stay in the audit
+	// log, and why, whose Subject is the run's ID whatever it says, is appended to it. Its Kind is
+	// KindRunDeleted or KindRunExpired; any other is assay.ErrInvalid. The error is assay.ErrLeased
+	// while the run is leased, assay.ErrSuspended while its review is open, and assay.ErrForbidden if
+	// a Hold covers it. The payloads of the acts about the run are erased.
+	Delete(ctx context.Context, run string, why Act) error
+
+	// Erase removes a run's question, request, answer and error, the payloads and salts of its records
+	// and of the acts about it, the long values that no other run uses, and its offer. Its leaves stay
+	// in the audit log, and its row and the headers of its records stay: times, kinds, models and
+	// usage. Its review with the draft goes, and so do messages about it that were not delivered. Its state becomes assay.RunErased, and its principal keeps only the user. why, whose Kind
+	// is KindRunErased and whose Subject the run's ID whatever it says, is appended to the log with the sequences of the
+	// erased acts, all in one transaction. Erasing twice changes nothing. The error is
+	// assay.ErrLeased while the run is leased, assay.ErrSuspended while its review is open, and
+	// assay.ErrForbidden if a Hold covers it.
+	Erase(ctx context.Context, run string, why Act) error
 
 	// Offer makes the answer of a run available under a cache key, which covers everything that the
 	// answer depends on. A run has one offer; a second one replaces it. The error is
@@ -281,6 +444,11 @@ type Offer struct {
 // A Lease is the right to write one run's journal. It is renewed in the background until it is
 // closed. It is safe for concurrent use.
 type Lease interface {
+	// Reserve sets usage aside for a step before it is executed, for the subjects of the run's
+	// principal. Append ends the reservation of the step that it records, Settle that of one that
+	// gets no record, and Close all others. See Ledger.
+	Reserver
+
 	// Append stores one record and returns it with Sequence, Ordinal, Bytes and Leaf filled in. The
 	// error is assay.ErrInvalid if the run's journal already has a record with that path, and
 	// assay.ErrLeased if the lease was lost; in both cases nothing is stored.
@@ -290,6 +458,11 @@ type Lease interface {
 	// versions that the answer cites. The error is assay.ErrInvalid if the run is already done; it
 	// then stays unchanged.
 	Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error
+
+	// Suspend stores that the run waits for a person: the answer that is shown until then, the review
+	// of which only Case and Draft count, the versions to keep, and the acts, in one transaction. The
+	// run cannot be acquired or deleted until Reviews.Change has ended it.
+	Suspend(ctx context.Context, shown assay.Answer, r Review, pins []Pin, acts ...Act) error
 
 	// Close releases the lease.
 	Close() error

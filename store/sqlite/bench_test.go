@@ -19,7 +19,7 @@ func openBench(b *testing.B) *Tenant {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, err := s.tenant(b.Context(), "bench")
+	t, err := created(s, b.Context(), "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		t, err := s.tenant(ctx, "bench")
+		t, err := created(s, ctx, "bench")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -44,10 +44,20 @@ func runChild(ctx context.Context, role string, args []string) error {
 		return childPut(ctx, dir, args[1])
 	case "append":
 		return childAppend(ctx, dir, args[1], args[2])
+	case "acts":
+		return childActs(ctx, dir, args[1], args[2])
+	case "uncollected":
+		return childUncollected(ctx, dir, args[1])
 	case "create":
 		return childCreate(ctx, dir, args[1])
+	case "delete":
+		return childDelete(ctx, dir)
 	case "readonly":
 		return childReadOnly(ctx, dir)
+	case "spend":
+		return childSpend(ctx, dir, args[1])
+	case "compete":
+		return childCompete(ctx, dir, args[1])
 	}
 	return errors.New("no such role")
 }
@@ -113,7 +123,7 @@ func childPut(ctx context.Context, dir, first string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.tenant(ctx, "crash")
+	t, err := created(s, ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -147,7 +157,7 @@ func childAppend(ctx context.Context, dir, run, first string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.tenant(ctx, "crash")
+	t, err := created(s, ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -188,7 +198,7 @@ func childCreate(ctx context.Context, dir, machine string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.tenant(ctx, "crash")
+	t, err := created(s, ctx, "crash")
 	if err != nil {
 		return err
 	}
@@ -274,7 +284,7 @@ func childReadOnly(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.tenant(ctx, "acme")
+	t, err := created(s, ctx, "acme")
 	if err != nil {
 		return err
 	}
@@ -300,14 +310,35 @@ func childReadOnly(ctx context.Context, dir string) error {
 	_, writerErr := t.Writer(ctx)
 	_, createErr := t.Runs().Create(ctx, assay.Run{ID: "new"})
 	_, acquireErr := t.Runs().Acquire(ctx, "run")
-	_, tenantErr := s.tenant(ctx, "new")
+	_, tenantErr := created(s, ctx, "new")
 	_, openErr := Open(ctx, filepath.Join(dir, tenantsName, "new", "deep"))
 	for name, err := range map[string]error{
-		"Writer": writerErr, "Create": createErr, "Acquire": acquireErr, "Delete": t.Runs().Delete(ctx, "run"), "a new tenant": tenantErr, "a new directory": openErr,
+		"Writer": writerErr, "Create": createErr, "Acquire": acquireErr, "Delete": t.Runs().Delete(ctx, "run", store.Act{Kind: "run.deleted"}), "a new tenant": tenantErr, "a new directory": openErr,
 	} {
 		if !errors.Is(err, assay.ErrReadOnly) {
 			return fmt.Errorf("%s = %v, want an error of kind %q", name, err, assay.ErrReadOnly)
 		}
 	}
+	if err := systemIsRead(ctx, s); err != nil {
+		return err
+	}
 	return t.Close()
+}
+
+// systemIsRead checks that the system of a store that cannot be written is read, or fails with another
+// error than that there is none.
+func systemIsRead(ctx context.Context, s *Store) error {
+	sys, err := s.System(ctx)
+	if errors.Is(err, assay.ErrNotFound) {
+		return fmt.Errorf("there is a system: %w", err)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return nil
+	}
+	items, err := sys.Registry().Items(ctx, "tenant")
+	if err == nil && len(items) != 1 {
+		err = fmt.Errorf("the system has %d tenants, want 1", len(items))
+	}
+	return errors.Join(err, sys.Close())
 }

@@ -38,16 +38,16 @@ func (c content) Identity(ctx context.Context) (string, error) {
 
 // documentColumns are the columns that scanDocument reads from documents d, collections c and
 // versions v.
-const documentColumns = `d.id, c.name, d.uri, v.number, v.version, v.title, v.metadata, v.acl,
-	v.source_size, v.source_modified, v.source_hash`
+const documentColumns = `d.id, c.name, d.uri, d.container, v.number, v.version, v.title, v.metadata, v.acl,
+	v.source_size, v.source_modified, v.source_hash, v.pages`
 
 // scanDocument reads documentColumns, and the columns after them into more. It returns the number
 // of the version.
 func scanDocument(scan func(...any) error, d *assay.Document, more ...any) (number int64, err error) {
-	var metadata, acl, modified string
+	var metadata, acl, modified, pages string
 	dest := append([]any{
-		&d.ID, &d.Collection, &d.URI, &number, &d.Version, &d.Title, &metadata, &acl,
-		&d.Source.SizeBytes, &modified, &d.Source.Hash,
+		&d.ID, &d.Collection, &d.URI, &d.Container, &number, &d.Version, &d.Title, &metadata, &acl,
+		&d.Source.SizeBytes, &modified, &d.Source.Hash, &pages,
 	}, more...)
 	if err := scan(dest...); err != nil {
 		return 0, err
@@ -57,6 +57,11 @@ func scanDocument(scan func(...any) error, d *assay.Document, more ...any) (numb
 	}
 	if err := decodeJSON("ACL of document "+d.ID, acl, &d.ACL); err != nil {
 		return 0, err
+	}
+	if pages != "" {
+		if err := decodeJSON("page counts of document "+d.ID, pages, &d.Pages); err != nil {
+			return 0, err
+		}
 	}
 	d.Source.Modified, err = decodeTime(modified)
 	return number, err
@@ -115,7 +120,7 @@ func loadChange(ctx context.Context, s snapshot, document int64, change *assay.C
 }
 
 const versionChunksQuery = `
-SELECT id, ordinal, kind, start, end, headings, parent, tokens FROM chunks WHERE version = ? ORDER BY ordinal`
+SELECT id, ordinal, kind, start, end, headings, parent, tokens, origin FROM chunks WHERE version = ? ORDER BY ordinal`
 
 // loadDocument reads the document whose documentColumns the query selects, with its text, and
 // returns the number of its version.
@@ -149,11 +154,19 @@ func versionChunks(ctx context.Context, s snapshot, number int64, d *assay.Docum
 func scanChunk(scan func(...any) error, c *assay.Chunk, more ...any) error {
 	var id, parent []byte
 	var headings string
-	dest := append([]any{&id, &c.Ordinal, &c.Kind, &c.Start, &c.End, &headings, &parent, &c.Tokens}, more...)
+	var origin sql.NullString
+	dest := append([]any{&id, &c.Ordinal, &c.Kind, &c.Start, &c.End, &headings, &parent, &c.Tokens, &origin}, more...)
 	if err := scan(dest...); err != nil {
 		return err
 	}
 	c.ID, c.Parent = hex.EncodeToString(id), hex.EncodeToString(parent)
+	if origin.Valid {
+		var o chunkOrigin
+		if err := decodeJSON("origin of chunk "+c.ID, origin.String, &o); err != nil {
+			return err
+		}
+		c.Provenance, c.Confidence, c.Model = o.Provenance, o.Confidence, o.Model
+	}
 	return decodeJSON("headings of chunk "+c.ID, headings, &c.Headings)
 }
 
@@ -184,8 +197,14 @@ func (c content) Version(ctx context.Context, id, version string) (assay.Documen
 func (c content) document(ctx context.Context, query string, args ...any) (assay.Document, error) {
 	var d *assay.Document
 	err := c.db.view(ctx, func(s snapshot) (err error) {
-		d, _, err = loadDocument(ctx, s, query, args...)
-		return err
+		var number int64
+		if d, number, err = loadDocument(ctx, s, query, args...); err != nil {
+			return err
+		}
+		if err := loadStructure(ctx, s, number, d); err != nil {
+			return err
+		}
+		return loadAliases(ctx, s, d)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = assay.ErrNotFound
@@ -196,11 +215,26 @@ func (c content) document(ctx context.Context, query string, args ...any) (assay
 	return *d, nil
 }
 
+// Chunks implements store.Content.
+func (c content) Chunks(ctx context.Context, id, version string) ([]assay.Chunk, error) {
+	var chunks []assay.Chunk
+	err := c.db.view(ctx, func(s snapshot) error {
+		d, number, err := loadDocument(ctx, s, versionQuery, id, version)
+		if err == nil {
+			chunks, err = versionChunks(ctx, s, number, d)
+		}
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = assay.ErrNotFound
+	}
+	return chunks, wrap(err, "chunks of document %s, version %s", id, version)
+}
+
 const aclQuery = `
 SELECT coalesce(v.acl, d.acl) FROM documents d LEFT JOIN versions v ON v.number = d.version WHERE d.id = ?`
 
-// ACL implements store.Content. The ACL of a document deleted before layout 3 is not known; see
-// contentSchema.
+// ACL implements store.Content.
 func (c content) ACL(ctx context.Context, id string) (assay.ACL, error) {
 	var stored sql.NullString
 	err := c.db.row(ctx, aclQuery, []any{id}, &stored)
@@ -228,21 +262,22 @@ ORDER BY c.name, d.uri`
 // Documents implements store.Content.
 func (c content) Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error] {
 	return func(yield func(assay.Document, error) bool) {
-		var names any // NULL: all
-		if len(collections) > 0 {
-			b, err := json.Marshal(collections)
-			if err != nil {
-				yield(assay.Document{}, wrap(err, "list documents"))
-				return
-			}
-			names = string(b)
+		names, err := namesOf(collections)
+		if err != nil {
+			yield(assay.Document{}, wrap(err, "list documents"))
+			return
 		}
-		err := c.db.view(ctx, func(s snapshot) error {
+		err = c.db.view(ctx, func(s snapshot) error {
+			aliases, err := allAliases(ctx, s)
+			if err != nil {
+				return err
+			}
 			return s.each(ctx, documentsQuery, []any{names}, func(scan func(...any) error) error {
 				var d assay.Document
 				if _, err := scanDocument(scan, &d); err != nil {
 					return err
 				}
+				setAliases(&d, aliases[sourceKey{d.Collection, d.SourceURI()}])
 				if !yield(d, nil) {
 					return errStop
 				}
@@ -255,8 +290,17 @@ func (c content) Documents(ctx context.Context, collections ...string) iter.Seq2
 	}
 }
 
+// namesOf returns collections as a query parameter: JSON, or NULL for all.
+func namesOf(collections []string) (any, error) {
+	if len(collections) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(collections)
+	return string(b), err
+}
+
 const collectionsQuery = `
-SELECT c.name, c.require_acl,
+SELECT c.name, c.require_acl, c.chunker, c.chunk_size, c.chunk_overlap,
 	(SELECT count(*) FROM documents d WHERE d.collection = c.number AND d.version IS NOT NULL),
 	(SELECT count(*) FROM documents d JOIN chunks h ON h.version = d.version WHERE d.collection = c.number)
 FROM collections c ORDER BY c.name`
@@ -267,7 +311,7 @@ func (c content) Collections(ctx context.Context) ([]store.Collection, error) {
 	err := c.db.view(ctx, func(s snapshot) error {
 		return s.each(ctx, collectionsQuery, nil, func(scan func(...any) error) error {
 			var col store.Collection
-			if err := scan(&col.Name, &col.RequireACL, &col.Documents, &col.Chunks); err != nil {
+			if err := scan(&col.Name, &col.RequireACL, &col.Chunker, &col.ChunkSize, &col.ChunkOverlap, &col.Documents, &col.Chunks); err != nil {
 				return err
 			}
 			all = append(all, col)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
@@ -19,7 +22,9 @@ func TestContract(t *testing.T) {
 // A harness is a store in its own directory, with a manual clock.
 type harness struct {
 	*Store
-	clock *clock
+	clock    *clock
+	edited   bool // behind the store's back
+	tampered bool // by Tamper
 }
 
 func newHarness(t *testing.T) *harness {
@@ -29,7 +34,53 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &harness{Store: s, clock: c}
+	h := &harness{Store: s, clock: c}
+	t.Cleanup(func() { h.checkAudit(t) })
+	return h
+}
+
+// checkAudit compares every tenant and the system with its audit log: there must be no difference
+// unless a test edited the databases.
+func (h *harness) checkAudit(t *testing.T) {
+	if t.Failed() || h.edited && !h.tampered {
+		return
+	}
+	ctx := context.Background()
+	names, err := h.Tenants(ctx)
+	if err != nil {
+		return // the test removed the directory
+	}
+	var all []store.Finding
+	for _, name := range names {
+		tenant, err := h.Tenant(ctx, name)
+		if err != nil {
+			continue // damaged by the test
+		}
+		all = append(all, findings(t, tenant.Audit())...)
+		if err := tenant.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if h.tampered && len(all) == 0 {
+		t.Error("the audit log was compared after tampering: no difference")
+	}
+	if !h.tampered && len(all) > 0 {
+		t.Errorf("compared with the audit log: %v", all)
+	}
+}
+
+// findings returns the differences from an audit log.
+func findings(t *testing.T, a store.Audit) []store.Finding {
+	t.Helper()
+	var all []store.Finding
+	err := a.Check(context.Background(), func(f store.Finding) error {
+		all = append(all, f)
+		return nil
+	})
+	if err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	return all
 }
 
 func (h *harness) Advance(d time.Duration) { h.clock.Advance(d) }
@@ -54,10 +105,10 @@ func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tamperi
 	const record = ` WHERE ordinal = ?2 AND run = (SELECT number FROM runs WHERE id = ?1)`
 	const value = ` WHERE instr(data, ?1 || ?2)` // the tests' long texts contain their run and ordinal
 	statement := map[storetest.Tampering]string{
-		storetest.TamperHeader:   `UPDATE records SET header = replace(header, '"kind":"plan"', '"kind":"read"')` + record,
+		storetest.TamperHeader:   `UPDATE log SET header = replace(header, '"kind":"plan"', '"kind":"read"') WHERE sequence = (SELECT sequence FROM records` + record + `)`,
 		storetest.TamperPayload:  `UPDATE records SET payload = replace(payload, '"output"', '"input"')` + record,
 		storetest.TamperSalt:     `UPDATE records SET salt = randomblob(length(salt))` + record,
-		storetest.TamperLeaf:     `UPDATE records SET leaf = randomblob(length(leaf))` + record,
+		storetest.TamperLeaf:     `UPDATE log SET leaf = randomblob(length(leaf)) WHERE sequence = (SELECT sequence FROM records` + record + `)`,
 		storetest.TamperValue:    `UPDATE long_values SET data = data || '!'` + value,
 		storetest.TamperNoValue:  `DELETE FROM long_values` + value,
 		storetest.TamperOrdinal:  `UPDATE records SET ordinal = 4` + record,
@@ -68,6 +119,7 @@ func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tamperi
 	if statement == "" {
 		return errors.New("no such tampering")
 	}
+	h.tampered = true
 	n, err := h.edit(tenant, runsName, statement, run, ordinal)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%d rows altered, want 1", n)
@@ -78,6 +130,7 @@ func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tamperi
 // edit runs a statement directly on a database file, bypassing the store, as the sqlite3 shell
 // would.
 func (h *harness) edit(tenant, database, statement string, args ...any) (int64, error) {
+	h.edited = true
 	pool, err := openPool(filepath.Join(h.Dir(), tenantsName, tenant, database), modeWrite, false, time.Second)
 	if err != nil {
 		return 0, err
@@ -92,4 +145,19 @@ func (h *harness) edit(tenant, database, statement string, args ...any) (int64, 
 		return 0, err
 	}
 	return r.RowsAffected()
+}
+
+// created opens a tenant and creates it if it does not exist.
+func created(s interface {
+	tenant(ctx context.Context, name string) (*Tenant, error)
+	CreateTenant(ctx context.Context, name string, act store.Act) error
+}, ctx context.Context, name string) (*Tenant, error) {
+	t, err := s.tenant(ctx, name)
+	if !errors.Is(err, assay.ErrNotFound) {
+		return t, err
+	}
+	if err := s.CreateTenant(ctx, name, store.Act{}); err != nil && !errors.Is(err, assay.ErrInvalid) {
+		return nil, err
+	}
+	return s.tenant(ctx, name)
 }

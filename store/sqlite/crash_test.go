@@ -32,7 +32,7 @@ func openCrash(t *testing.T, dir string, opts ...Option) *Tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.tenant(t.Context(), "crash")
+	tenant, err := created(s, t.Context(), "crash")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +161,9 @@ func checkIntegrity(t *testing.T, tenant *Tenant) {
 			t.Errorf("%s: %d foreign keys lead nowhere, %v", d.path, violations, err)
 		}
 	}
+	if all := findings(t, tenant.Audit()); len(all) > 0 {
+		t.Errorf("compared with the audit log: %v", all)
+	}
 }
 
 // TestKillRun kills a process that drives a run at random moments. The run's lease is free
@@ -239,7 +242,7 @@ func TestDeadProcess(t *testing.T) {
 			if machine != "" {
 				_, err := tenant.Runs().Acquire(t.Context(), "run")
 				wantKind(t, "Acquire of a run of another machine", err, assay.ErrLeased, machine)
-				wantKind(t, "Delete of a run of another machine", tenant.Runs().Delete(t.Context(), "run"), assay.ErrLeased, machine)
+				wantKind(t, "Delete of a run of another machine", tenant.Runs().Delete(t.Context(), "run", store.Act{Kind: "run.deleted"}), assay.ErrLeased, machine)
 				now.Advance(time.Minute)
 			}
 			if run, err := tenant.Runs().Run(t.Context(), "run"); err != nil || run.Live || run.State != assay.RunActive {

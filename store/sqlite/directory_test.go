@@ -121,7 +121,7 @@ func TestOpenCreates(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Open of a folder that is %s: %v", name, err)
 			}
-			tenant, err := s.tenant(t.Context(), "acme")
+			tenant, err := created(s, t.Context(), "acme")
 			if err != nil {
 				t.Fatalf("Tenant in a folder that was %s: %v", name, err)
 			}
@@ -147,7 +147,7 @@ func TestOpenTogether(t *testing.T) {
 				t.Errorf("Open: %v", err)
 				return
 			}
-			tenant, err := s.tenant(t.Context(), "acme")
+			tenant, err := created(s, t.Context(), "acme")
 			if err != nil {
 				t.Errorf("Tenant: %v", err)
 				return
@@ -167,7 +167,7 @@ func TestOpenTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.tenant(t.Context(), "acme")
+	tenant, err := created(s, t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +189,11 @@ func TestTenantNames(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "a/b", "../a", `a\b`, "/a", "A", "ä", ".a", "a.", "a b", "a\x00", "con", "nul", "com1", "a:b", "a\n", "*", strings.Repeat("a", 65),
 	} {
-		_, err := s.tenant(t.Context(), name)
+		_, err := created(s, t.Context(), name)
 		wantKind(t, fmt.Sprintf("Tenant(%q)", name), err, assay.ErrInvalid)
 	}
 	for _, name := range []string{"a", "0", "acme-2_x.y", "a..b", strings.Repeat("a", 64)} {
-		tenant, err := s.tenant(t.Context(), name)
+		tenant, err := created(s, t.Context(), name)
 		if err != nil {
 			t.Errorf("Tenant(%q): %v", name, err)
 			continue
@@ -258,7 +258,7 @@ func TestTenantRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHarness(t)
-			tenant, err := h.Store.tenant(t.Context(), "acme")
+			tenant, err := created(h.Store, t.Context(), "acme")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestTenantRefuses(t *testing.T) {
 			}
 			test.spoil(t, h, tenant.dir)
 			before := readFiles(t, h.Dir())
-			_, err = h.Store.tenant(t.Context(), "acme")
+			_, err = created(h.Store, t.Context(), "acme")
 			wantKind(t, "Tenant", err, test.kind, test.names)
 			if diff := cmp.Diff(before, readFiles(t, h.Dir())); diff != "" {
 				t.Errorf("opening it changed it (-before +after):\n%s", diff)
@@ -279,7 +279,7 @@ func TestTenantRefuses(t *testing.T) {
 // TestCorruption overwrites pages in the middle of a database.
 func TestCorruption(t *testing.T) {
 	h := newHarness(t)
-	tenant, err := h.Store.tenant(t.Context(), "acme")
+	tenant, err := created(h.Store, t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestCorruption(t *testing.T) {
 // checkTenant opens the tenant and checks it.
 func checkTenant(t *testing.T, h *harness) error {
 	t.Helper()
-	tenant, err := h.Store.tenant(t.Context(), "acme")
+	tenant, err := created(h.Store, t.Context(), "acme")
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func checkTenant(t *testing.T, h *harness) error {
 // readAll opens the tenant and reads all its content.
 func readAll(t *testing.T, h *harness) error {
 	t.Helper()
-	tenant, err := h.Store.tenant(t.Context(), "acme")
+	tenant, err := created(h.Store, t.Context(), "acme")
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func fillReadOnly(t *testing.T, dir string, killed bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.tenant(t.Context(), "acme")
+	tenant, err := created(s, t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,5 +446,21 @@ func chmodAll(t *testing.T, dir string, folder, file fs.FileMode) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNoSystem checks the error of a system that there is none of and that cannot be created.
+func TestNoSystem(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.System(t.Context()); !errors.Is(err, assay.ErrNotFound) || !errors.Is(err, assay.ErrReadOnly) {
+		t.Errorf("System: %v", err)
 	}
 }

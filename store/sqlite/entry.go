@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
@@ -15,7 +16,9 @@ type entryRow struct {
 	metadata string // JSON
 	acl      string // JSON
 	modified string
+	pages    string // JSON; empty: no pages
 	pieces   []piece
+	shape    []byte // see encodeStructure; nil: empty
 	chunks   []chunkRow
 }
 
@@ -26,6 +29,14 @@ type chunkRow struct {
 	hash     []byte // of its passage; nil: not searched
 	parent   []byte // nil: none
 	headings string // JSON
+	origin   any    // JSON, or nil
+}
+
+// A chunkOrigin is how the text of a chunk was obtained if the source does not contain it as text.
+type chunkOrigin struct {
+	Provenance assay.ProvenanceKind `json:"provenance"`
+	Confidence float32              `json:"confidence,omitempty"`
+	Model      string               `json:"model,omitempty"`
 }
 
 // encodeEntries checks and encodes the entries. The error for an invalid entry is assay.ErrInvalid.
@@ -60,7 +71,14 @@ func encodeEntry(e *store.Entry, r *entryRow) error {
 	}
 	*r = entryRow{
 		doc: d, metadata: string(metadata), acl: string(acl), modified: encodeTime(d.Source.Modified),
-		pieces: cutPieces(d.Text, d.Anchors), chunks: make([]chunkRow, len(e.Chunks)),
+		pieces: cutPieces(d.Text, d.Anchors), shape: encodeStructure(&d.Structure), chunks: make([]chunkRow, len(e.Chunks)),
+	}
+	if n := d.Structure.CountPages(); n != (assay.PageCounts{}) {
+		pages, err := json.Marshal(n)
+		if err != nil {
+			return invalid("page counts: %v", err)
+		}
+		r.pages = string(pages)
 	}
 	ids := make(map[string]bool, len(e.Chunks))
 	for i, c := range e.Chunks {
@@ -87,6 +105,8 @@ func checkDocument(d *assay.Document) error {
 		return invalid("the URI is empty")
 	case d.ID != assay.DocumentID(d.Collection, d.URI):
 		return invalid("the ID %q is not that of its collection and URI", d.ID)
+	case d.Container != "" && !strings.HasPrefix(d.URI, d.Container+assay.PartSeparator):
+		return invalid("the URI is not inside that of its container %q", d.Container)
 	case d.Version == "":
 		return invalid("the version is empty")
 	case !assay.ValidTime(d.Source.Modified):
@@ -101,7 +121,7 @@ func checkDocument(d *assay.Document) error {
 		}
 		last = a.Start
 	}
-	return nil
+	return checkStructure(d)
 }
 
 func encodeChunk(d *assay.Document, ordinal int, c assay.Chunk, r *chunkRow) error {
@@ -124,6 +144,13 @@ func encodeChunk(d *assay.Document, ordinal int, c assay.Chunk, r *chunkRow) err
 	*r = chunkRow{Chunk: c, id: chunkKey(c.ID), headings: string(headings)}
 	if c.Parent != "" {
 		r.parent = chunkKey(c.Parent)
+	}
+	if c.Provenance != "" {
+		origin, err := json.Marshal(chunkOrigin{c.Provenance, c.Confidence, c.Model})
+		if err != nil {
+			return invalid("provenance: %v", err)
+		}
+		r.origin = string(origin)
 	}
 	if c.Kind != assay.ChunkSection {
 		r.hash = passageHash(d.Title, c, d.Text[c.Start:c.End])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	driver "modernc.org/sqlite"
@@ -15,7 +16,7 @@ import (
 // kinds are the error kinds that an error of this package may already wrap.
 var kinds = []error{
 	assay.ErrInvalid, assay.ErrNotFound, assay.ErrLocked, assay.ErrLeased, assay.ErrReadOnly,
-	assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged,
+	assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged, assay.ErrStopped,
 }
 
 // wrap adds the operation that failed to err, and an error kind if it has none yet. It returns nil
@@ -40,6 +41,9 @@ func kindOf(err error) error {
 		}
 	}
 	if code, ok := resultCode(err); ok {
+		if code == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table") {
+			return assay.ErrNotFound // the tenant was deleted, see hideTables
+		}
 		return kindOfCode(code)
 	}
 	switch {

@@ -71,7 +71,7 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			tenant, err := s.tenant(ctx, "crash")
+			tenant, err := created(s, ctx, "crash")
 			if err != nil {
 				return err
 			}

@@ -127,7 +127,7 @@ func TestFullRuns(t *testing.T) {
 // TestPruneFailsClosed removes the pins and checks that nothing is pruned.
 func TestPruneFailsClosed(t *testing.T) {
 	h := newHarness(t)
-	tenant, err := h.Store.tenant(t.Context(), "acme")
+	tenant, err := created(h.Store, t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

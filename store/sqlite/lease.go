@@ -17,6 +17,8 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/journal"
+	"github.com/assay-rag/assay/limit"
+	"github.com/assay-rag/assay/store"
 )
 
 // A lease is the right to write one run's journal. It implements store.Lease. Every write checks
@@ -36,6 +38,8 @@ type lease struct {
 
 	mu     sync.Mutex
 	stored map[string]bool // hashes of values stored and recorded for the run
+
+	spent holder // counts what the run spends
 }
 
 // A leaseHolder is the holder of a run's lease as stored in the run's row.
@@ -97,6 +101,7 @@ func (r runs) lease(ctx context.Context, id string, records []assay.Record, find
 		return nil, err
 	}
 	l := &lease{t: r.t, u: u, owner: o, run: id, token: rand.Text(), renewed: make(chan struct{}), stored: make(map[string]bool)}
+	l.spent.l, l.spent.u, l.spent.token = ledger(r), u, l.token
 	o.hold(l.token)
 	err = u.update(ctx, func(t tx) error {
 		number, err := find(t)
@@ -104,6 +109,9 @@ func (r runs) lease(ctx context.Context, id string, records []assay.Record, find
 			return err
 		}
 		l.number = number
+		if err := l.payFor(ctx, t); err != nil {
+			return err
+		}
 		_, err = t.exec(ctx, `
 UPDATE progress SET token = ?, owner = ?, pid = ?, machine = ?, boot = ?, expires = ? WHERE run = ?`,
 			l.token, o.word, os.Getpid(), r.t.opts.host.machine, r.t.opts.host.boot, l.expiry(), number)
@@ -120,6 +128,20 @@ UPDATE progress SET token = ?, owner = ?, pid = ?, machine = ?, boot = ?, expire
 	l.cancel = cancel
 	go l.renew(renewCtx)
 	return l, nil
+}
+
+// payFor sets the subjects for which the run's spending is counted.
+func (l *lease) payFor(ctx context.Context, t tx) error {
+	var text string
+	if err := t.row(ctx, `SELECT principal FROM runs WHERE number = ?`, []any{l.number}, &text); err != nil {
+		return err
+	}
+	var p assay.Principal
+	if err := decodeJSON("principal of run "+l.run, text, &p); err != nil {
+		return err
+	}
+	l.spent.run, l.spent.subjects = l.number, limit.SubjectsOf(p)
+	return nil
 }
 
 func (l *lease) expiry() int64 { return l.t.now().Add(l.t.opts.leaseTime).UnixNano() }
@@ -157,8 +179,10 @@ func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, err
 	defer l.mu.Unlock()
 	var fresh []string
 	err := l.u.update(ctx, func(t tx) (err error) {
-		fresh, err = l.append(ctx, t, &rec)
-		return err
+		if fresh, err = l.append(ctx, t, &rec); err != nil {
+			return err
+		}
+		return l.spent.settle(ctx, t, rec.Path, rec.Usage, false)
 	})
 	if err != nil {
 		return assay.Record{}, wrap(err, "append %s to run %s", rec.Path, l.run)
@@ -169,7 +193,17 @@ func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, err
 	return rec, nil
 }
 
-// copy appends records of another run.
+// Reserve implements store.Lease.
+func (l *lease) Reserve(ctx context.Context, path string, most assay.Usage, bounds []limit.Bound) error {
+	return wrap(l.spent.Reserve(ctx, path, most, bounds), "reserve for %s of run %s", path, l.run)
+}
+
+// Settle implements store.Lease.
+func (l *lease) Settle(ctx context.Context, path string, used assay.Usage) error {
+	return wrap(l.spent.Settle(ctx, path, used), "settle %s of run %s", path, l.run)
+}
+
+// copy appends records of another run, whose usage is counted already.
 func (l *lease) copy(ctx context.Context, t tx, records []assay.Record) error {
 	for _, rec := range records {
 		rec.Run = l.run
@@ -193,7 +227,7 @@ WHERE run = ? AND token = ? AND state <> 'done' RETURNING steps - 1`,
 	if err != nil {
 		return nil, err
 	}
-	if err := t.row(ctx, `UPDATE store SET sequence = sequence + 1 RETURNING sequence`, nil, &rec.Sequence); err != nil {
+	if rec.Sequence, err = nextSequence(ctx, t); err != nil {
 		return nil, err
 	}
 	salt := journal.NewSalt()
@@ -210,9 +244,11 @@ WHERE run = ? AND token = ? AND state <> 'done' RETURNING steps - 1`,
 		}
 		fresh = append(fresh, v.Hash)
 	}
-	_, err = t.exec(ctx, `
-INSERT INTO records (sequence, run, ordinal, path, leaf, salt, header, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		rec.Sequence, l.number, rec.Ordinal, rec.Path, sealed.Leaf[:], salt, string(sealed.Header), string(sealed.Payload))
+	if err := appendLeaf(ctx, t, rec.Sequence, sealed.Header, sealed.Leaf); err != nil {
+		return nil, err
+	}
+	_, err = t.exec(ctx, `INSERT INTO records (sequence, run, ordinal, path, salt, payload) VALUES (?, ?, ?, ?, ?, ?)`,
+		rec.Sequence, l.number, rec.Ordinal, rec.Path, salt, string(sealed.Payload))
 	if err != nil {
 		return nil, l.conflict(ctx, t, rec, err)
 	}
@@ -293,7 +329,8 @@ func checkEnd(state assay.RunState, answer *assay.Answer) error {
 	return invalid("%q is no end", state)
 }
 
-func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *assay.Answer, errText string) error {
+// finish ends the run or suspends it, and pins the versions that the answer cites and those in pins.
+func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *assay.Answer, errText string, pins ...store.Pin) error {
 	n, err := t.exec(ctx, `UPDATE progress SET state = ?, updated = ? WHERE run = ? AND token = ? AND state <> 'done'`,
 		string(state), l.t.now().UnixNano(), l.number, l.token)
 	if err != nil {
@@ -302,26 +339,48 @@ func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *
 	if n == 0 {
 		return l.refusal(ctx, t)
 	}
-	if _, err := t.exec(ctx, `UPDATE runs SET error = ? WHERE number = ?`, errText, l.number); err != nil || answer == nil {
+	if _, err := t.exec(ctx, `UPDATE runs SET error = ? WHERE number = ?`, errText, l.number); err != nil {
 		return err
 	}
-	b, err := json.Marshal(answer)
-	if err != nil {
-		return invalid("answer: %v", err)
-	}
-	if _, err := t.exec(ctx, `UPDATE runs SET answer = ? WHERE number = ?`, string(b), l.number); err != nil {
-		return err
-	}
-	for _, c := range answer.Citations {
-		if c.Origin != assay.FromDocuments {
-			continue
-		}
-		_, err := t.exec(ctx, `INSERT OR IGNORE INTO pins (document, version, run) VALUES (?, ?, ?)`, c.Document, c.Version, l.number)
+	ended := runEnded{State: state, Error: errText}
+	if answer != nil {
+		b, err := json.Marshal(answer)
 		if err != nil {
+			return invalid("answer: %v", err)
+		}
+		if _, err := t.exec(ctx, `UPDATE runs SET answer = ? WHERE number = ?`, string(b), l.number); err != nil {
+			return err
+		}
+		ended.Answer = hashOf(b)
+		for _, c := range answer.Citations {
+			if c.Origin == assay.FromDocuments {
+				pins = append(pins, store.Pin{Document: c.Document, Version: c.Version})
+			}
+		}
+		if ended.Pins, err = l.pin(ctx, t, pins); err != nil {
 			return err
 		}
 	}
-	return nil
+	kind := store.KindRunEnded
+	if state == assay.RunSuspended {
+		kind = store.KindRunSuspended
+	}
+	return appendRunAct(ctx, t, l.t.now(), kind, l.run, assay.Principal{}, ended)
+}
+
+// pin keeps versions of documents as long as the run. It returns those that it did not keep before.
+func (l *lease) pin(ctx context.Context, t tx, pins []store.Pin) ([]pin, error) {
+	var added []pin
+	for _, p := range pins {
+		n, err := t.exec(ctx, `INSERT OR IGNORE INTO pins (document, version, run) VALUES (?, ?, ?)`, p.Document, p.Version, l.number)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			added = append(added, pin{p.Document, p.Version})
+		}
+	}
+	return added, nil
 }
 
 // Close implements store.Lease. It succeeds if the lease was lost or is already closed. If it
@@ -332,6 +391,9 @@ func (l *lease) Close() error {
 		<-l.renewed
 		l.owner.drop(l.token)
 		l.closed = wrap(l.u.update(context.Background(), func(t tx) error {
+			if err := l.spent.settleRest(context.Background(), t); err != nil {
+				return err
+			}
 			_, err := t.exec(context.Background(), `
 UPDATE progress SET token = NULL, owner = NULL, pid = NULL, machine = NULL, boot = NULL, expires = NULL
 WHERE run = ? AND token = ?`, l.number, l.token)

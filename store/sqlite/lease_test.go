@@ -31,7 +31,7 @@ func openTestTenant(t *testing.T, opts ...Option) *Tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.tenant(t.Context(), "acme")
+	tenant, err := created(s, t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

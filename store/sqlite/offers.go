@@ -37,6 +37,9 @@ func (r runs) offer(ctx context.Context, t tx, id, key string) error {
 	if _, err := t.exec(ctx, `INSERT INTO offers (run, key) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET key = ?2`, number, key); err != nil {
 		return err
 	}
+	if err := appendRunAct(ctx, t, r.t.now(), store.KindRunOffered, id, assay.Principal{}, runOffered{key}); err != nil {
+		return err
+	}
 	_, err = t.exec(ctx, `DELETE FROM offers WHERE run <= (SELECT run FROM offers ORDER BY run DESC LIMIT 1 OFFSET ?)`, r.t.opts.maxOffers)
 	return err
 }

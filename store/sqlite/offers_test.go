@@ -16,7 +16,7 @@ func TestOffersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, err := s.tenant(ctx, "acme")
+	tenant, err := created(s, ctx, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

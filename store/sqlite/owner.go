@@ -102,9 +102,15 @@ func (o *owner) holds(token string) bool {
 	return o.tokens[token]
 }
 
-// close unlocks and removes the owner's file, which releases all leases.
+// close unlocks and removes the owner's file, which releases all leases. The file is gone already if
+// the tenant was deleted.
 func (o *owner) close() error {
-	return wrap(errors.Join(o.file.Unlock(), os.Remove(o.file.Path())), "unlock %s", o.file.Path())
+	unlockErr := o.file.Unlock() // Windows does not remove an open file
+	err := os.Remove(o.file.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return wrap(errors.Join(unlockErr, err), "unlock %s", o.file.Path())
 }
 
 // A host identifies a machine.

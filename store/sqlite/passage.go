@@ -10,7 +10,7 @@ import (
 
 // passagesQuery reads chunks together with the piece in which each begins.
 const passagesQuery = `
-SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, j.key, h.version,
+SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, h.origin, j.key, h.version,
 	d.id, v.version, c.name, d.uri, v.title,
 	iif(json_type(v.metadata, '$.language') = 'text', v.metadata ->> '$.language', ''),
 	ifnull(p.start, -1), ifnull(p.line, 0), ifnull(p.page, 0), ifnull(p.text, ''), p.anchors, p.hash

@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
+
+	"github.com/assay-rag/assay/store"
 )
 
 // KeepReplaced is how long Prune keeps a replaced or deleted version, whether it is cited or not.
@@ -14,14 +18,24 @@ const KeepReplaced = 24 * time.Hour
 const pruneBatch = 64
 
 // Prune implements store.Writer. If the runs cannot be read, it stops and returns the error with
-// the number of versions dropped so far.
+// the number of versions dropped so far. While the tenant is being copied it drops none, and the next
+// Prune does.
 func (w *writer) Prune(ctx context.Context) (int, error) {
 	const doing = "prune"
 	runs, err := w.tenant.runsUpdater(ctx)
 	if err != nil {
 		return 0, wrap(err, "%s", doing)
 	}
-	before := w.tenant.now().Add(-KeepReplaced).UnixNano()
+	unlock, ok, err := lockKept(w.tenant.dir)
+	if err != nil || !ok {
+		return 0, wrap(err, "%s", doing)
+	}
+	defer unlock()
+	keep, err := w.keepReplaced(ctx)
+	if err != nil {
+		return 0, wrap(err, "%s", doing)
+	}
+	before := w.tenant.now().Add(-keep).UnixNano()
 	dropped, last := 0, int64(0)
 	for {
 		batch, n, err := w.pruneBatch(ctx, runs, before, last)
@@ -29,11 +43,27 @@ func (w *writer) Prune(ctx context.Context) (int, error) {
 			return dropped, wrap(err, "%s", doing)
 		}
 		dropped += n
+		_ = w.tenant.collectActs(ctx) // later, if it fails; see update
 		if len(batch) < pruneBatch {
 			return dropped, nil
 		}
 		last = batch[len(batch)-1].number
 	}
+}
+
+// keepReplaced returns how long a replaced version is kept: KeepReplaced, or the tenant's retention of
+// versions if that is longer.
+func (w *writer) keepReplaced(ctx context.Context) (time.Duration, error) {
+	var value string
+	err := w.tenant.runs.row(ctx, `SELECT value FROM registry WHERE kind = ? AND name = ?`, []any{store.RetentionKind, store.RetainVersions}, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return KeepReplaced, nil
+	}
+	var kept store.Retention
+	if err == nil {
+		err = decodeJSON("retention of versions", value, &kept)
+	}
+	return max(KeepReplaced, kept.Duration()), err
 }
 
 // pruneBatch checks the next versions after the given number and drops those that no run cites. It
@@ -53,8 +83,16 @@ func (w *writer) pruneBatch(ctx context.Context, runs *updater, before, after in
 			if batch, err = replacedVersions(ctx, t, before, after); err != nil {
 				return err
 			}
-			dropped, err = dropUnpinned(ctx, pins, t, batch)
-			return err
+			holds, err := activeHolds(ctx, pins, w.tenant.now())
+			if err != nil {
+				return err
+			}
+			gone, err := dropUnpinned(ctx, pins, t, holds, batch)
+			if err != nil || len(gone) == 0 {
+				return err
+			}
+			dropped = len(gone)
+			return w.wait(ctx, t, w.tenant.now(), store.KindContentPruned, "", gone)
 		})
 	})
 	if err != nil {
@@ -65,8 +103,8 @@ func (w *writer) pruneBatch(ctx context.Context, runs *updater, before, after in
 
 // A replacedVersion is a version that is not current.
 type replacedVersion struct {
-	number            int64
-	document, version string
+	number                        int64
+	document, version, collection string
 }
 
 // replacedVersions returns the next versions after the given number that were replaced at or before
@@ -74,11 +112,12 @@ type replacedVersion struct {
 func replacedVersions(ctx context.Context, t tx, before, after int64) ([]replacedVersion, error) {
 	var batch []replacedVersion
 	err := t.each(ctx, `
-SELECT v.number, d.id, v.version FROM versions v JOIN documents d ON d.number = v.document
+SELECT v.number, d.id, v.version, c.name FROM versions v JOIN documents d ON d.number = v.document
+JOIN collections c ON c.number = d.collection
 WHERE v.replaced <= ? AND v.number > ? ORDER BY v.number LIMIT ?`,
 		[]any{before, after, pruneBatch}, func(scan func(...any) error) error {
 			var v replacedVersion
-			if err := scan(&v.number, &v.document, &v.version); err != nil {
+			if err := scan(&v.number, &v.document, &v.version, &v.collection); err != nil {
 				return err
 			}
 			batch = append(batch, v)
@@ -87,26 +126,29 @@ WHERE v.replaced <= ? AND v.number > ? ORDER BY v.number LIMIT ?`,
 	return batch, err
 }
 
-// dropUnpinned drops the versions that no run cites.
-func dropUnpinned(ctx context.Context, runs, content tx, batch []replacedVersion) (int, error) {
-	dropped := 0
+// dropUnpinned drops the versions that no run cites and no hold covers, and returns them.
+func dropUnpinned(ctx context.Context, runs, content tx, holds store.Holds, batch []replacedVersion) ([]pin, error) {
+	var dropped []pin
 	for _, v := range batch {
+		if holds.Documents(v.collection) != nil {
+			continue
+		}
 		var pinned bool
 		err := runs.row(ctx, `SELECT EXISTS (SELECT 1 FROM pins WHERE document = ? AND version = ?)`,
 			[]any{v.document, v.version}, &pinned)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if pinned {
 			continue
 		}
 		if err := dropVectors(ctx, content, v.number); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if _, err := content.exec(ctx, `DELETE FROM versions WHERE number = ?`, v.number); err != nil {
-			return 0, err
+			return nil, err
 		}
-		dropped++
+		dropped = append(dropped, pin{v.document, v.version})
 	}
 	return dropped, nil
 }

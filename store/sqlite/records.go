@@ -12,24 +12,31 @@ import (
 )
 
 const recordsQuery = `
-SELECT sequence, ordinal, path, leaf, salt, header, payload FROM records WHERE run = ? ORDER BY ordinal`
+SELECT r.sequence, r.ordinal, r.path, l.leaf, r.salt, l.header, r.payload
+FROM records r LEFT JOIN log l ON l.sequence = r.sequence WHERE r.run = ? AND r.ordinal >= ? ORDER BY r.ordinal`
 
 // Records implements store.Runs.
 func (r runs) Records(ctx context.Context, id string) ([]assay.Record, error) {
+	return r.RecordsFrom(ctx, id, 0)
+}
+
+// RecordsFrom implements store.Runs.
+func (r runs) RecordsFrom(ctx context.Context, id string, ordinal int) ([]assay.Record, error) {
 	var records []assay.Record
 	err := r.t.runs.view(ctx, func(s snapshot) error {
 		var number int64
 		var steps int
-		err := s.row(ctx, `SELECT r.number, p.steps FROM runs r JOIN progress p ON p.run = r.number WHERE r.id = ?`,
-			[]any{id}, &number, &steps)
+		var state assay.RunState
+		err := s.row(ctx, `SELECT r.number, p.steps, p.state FROM runs r JOIN progress p ON p.run = r.number WHERE r.id = ?`,
+			[]any{id}, &number, &steps, &state)
 		if errors.Is(err, sql.ErrNoRows) {
 			return assay.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		j := journalReader{s: s, run: id, values: make(map[string][]byte)}
-		records, err = j.read(ctx, number, steps)
+		j := journalReader{s: s, run: id, erased: state == assay.RunErased, values: make(map[string][]byte)}
+		records, err = j.read(ctx, number, max(ordinal, 0), steps)
 		return err
 	})
 	if err != nil {
@@ -42,19 +49,20 @@ func (r runs) Records(ctx context.Context, id string) ([]assay.Record, error) {
 type journalReader struct {
 	s      snapshot
 	run    string
+	erased bool
 	values map[string][]byte // by hash
 }
 
-// read returns the run's records and checks their number against the run's row.
-func (j *journalReader) read(ctx context.Context, number int64, steps int) ([]assay.Record, error) {
-	records := make([]assay.Record, 0, max(steps, 0))
-	err := j.s.each(ctx, recordsQuery, []any{number}, func(scan func(...any) error) error {
+// read returns the run's records from an ordinal on and checks their number against the run's row.
+func (j *journalReader) read(ctx context.Context, number int64, from, steps int) ([]assay.Record, error) {
+	records := make([]assay.Record, 0, max(steps-from, 0))
+	err := j.s.each(ctx, recordsQuery, []any{number, from}, func(scan func(...any) error) error {
 		var row recordRow
 		if err := scan(&row.sequence, &row.ordinal, &row.path, &row.leaf, &row.salt, &row.header, &row.payload); err != nil {
 			return err
 		}
-		if row.ordinal != len(records) {
-			return damaged("record %d is missing, record %d (%s) comes instead", len(records), row.ordinal, row.path)
+		if next := from + len(records); row.ordinal != next {
+			return damaged("record %d is missing, record %d (%s) comes instead", next, row.ordinal, row.path)
 		}
 		rec, err := j.open(ctx, row)
 		if err != nil {
@@ -69,10 +77,10 @@ func (j *journalReader) read(ctx context.Context, number int64, steps int) ([]as
 	if err != nil {
 		return nil, err
 	}
-	if len(records) != steps {
+	if len(records) != max(steps-from, 0) {
 		last := "none"
 		if n := len(records); n > 0 {
-			last = fmt.Sprintf("%d (%s)", n-1, records[n-1].Path)
+			last = fmt.Sprintf("%d (%s)", from+n-1, records[n-1].Path)
 		}
 		return nil, damaged("record %d is missing: the run counts %d records, the last one found is %s", len(records), steps, last)
 	}
@@ -93,9 +101,7 @@ func (j *journalReader) open(ctx context.Context, row recordRow) (assay.Record, 
 	if len(row.leaf) != len(assay.Record{}.Leaf) {
 		return assay.Record{}, damaged("its leaf hash has %d bytes", len(row.leaf))
 	}
-	rec, err := journal.Open(row.header, row.payload, row.salt, [32]byte(row.leaf), func(hash string) ([]byte, error) {
-		return j.value(ctx, hash)
-	})
+	rec, err := j.openRow(ctx, row)
 	if err != nil {
 		return assay.Record{}, err
 	}
@@ -110,6 +116,15 @@ func (j *journalReader) open(ctx context.Context, row recordRow) (assay.Record, 
 		return assay.Record{}, damaged("its header has the sequence %d, its row %d", rec.Sequence, row.sequence)
 	}
 	return rec, nil
+}
+
+func (j *journalReader) openRow(ctx context.Context, row recordRow) (assay.Record, error) {
+	if j.erased {
+		return j.openErased(row)
+	}
+	return journal.Open(row.header, row.payload, row.salt, [32]byte(row.leaf), func(hash string) ([]byte, error) {
+		return j.value(ctx, hash)
+	})
 }
 
 // value returns the text with this hash, or assay.ErrNotFound if there is none.

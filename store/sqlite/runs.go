@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/limit"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -21,14 +24,15 @@ type runs struct {
 // Create implements store.Runs. It uses only r's ID, Principal, Question, Request and Created. A
 // zero Created means now. The error is assay.ErrInvalid if the ID exists.
 func (r runs) Create(ctx context.Context, run assay.Run, records ...assay.Record) (store.Lease, error) {
-	l, err := r.create(ctx, run, records)
+	l, err := r.create(ctx, run, records, func(tx, int64) error { return nil })
 	if err != nil {
 		return nil, wrap(err, "create run %s", run.ID)
 	}
 	return l, nil
 }
 
-func (r runs) create(ctx context.Context, run assay.Run, records []assay.Record) (*lease, error) {
+// create stores a run, and calls more in the same transaction with its number.
+func (r runs) create(ctx context.Context, run assay.Run, records []assay.Record, more func(tx, int64) error) (*lease, error) {
 	row, err := encodeRun(run)
 	if err != nil {
 		return nil, err
@@ -53,8 +57,65 @@ INSERT INTO runs (id, principal, question, request, created, error) VALUES (?, ?
 		}
 		_, err = t.exec(ctx, `INSERT INTO progress (run, state, steps, updated) VALUES (?, ?, 0, ?)`,
 			number, string(assay.RunActive), now.UnixNano())
-		return number, err
+		if err != nil {
+			return 0, err
+		}
+		if err := more(t, number); err != nil {
+			return 0, err
+		}
+		if err := ledger(r).count(ctx, t, limit.SubjectsOf(run.Principal), dayOf(now), store.Amount{Requests: 1}, false); err != nil {
+			return 0, err
+		}
+		begun := runBegun{
+			Question: hashOf([]byte(run.Question)), Request: hashOf(run.Request), Principal: hashOf([]byte(row.principal)),
+			Created: run.Created.UnixNano(),
+		}
+		return number, appendRunAct(ctx, t, now, store.KindRunBegun, run.ID, run.Principal, begun)
 	})
+}
+
+// The details of the acts on runs. Hashes are the SHA-256 of what is in the run's row, in lower-case
+// hexadecimal.
+type (
+	// runBegun is the detail of run.begun.
+	runBegun struct {
+		Question  string `json:"question"`
+		Request   string `json:"request"`   // of no bytes if there is none
+		Principal string `json:"principal"` // JSON
+		Created   int64  `json:"created"`   // nanoseconds since 1970
+	}
+	// runEnded is the detail of run.ended and run.suspended.
+	runEnded struct {
+		State  assay.RunState `json:"state"`
+		Answer string         `json:"answer,omitempty"` // empty: it keeps the answer that it has
+		Error  string         `json:"error,omitempty"`
+		Pins   []pin          `json:"pins,omitempty"` // further ones
+	}
+	// runOffered is the detail of run.offered.
+	runOffered struct {
+		Key string `json:"key"`
+	}
+)
+
+// A pin is a version that a run's answer cites.
+type pin struct {
+	Document string `json:"document"`
+	Version  string `json:"version"`
+}
+
+// hashOf returns the SHA-256 of data in hexadecimal.
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// appendRunAct appends an act on a run to the audit log.
+func appendRunAct(ctx context.Context, t tx, now time.Time, kind, run string, actor assay.Principal, detail any) error {
+	data, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	return appendAct(ctx, t, now, store.Act{Kind: kind, Subject: run, Actor: actor, Detail: data})
 }
 
 // A runRow holds the fields of a run whose stored form differs.
@@ -162,8 +223,11 @@ func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
 func (r runs) Acquire(ctx context.Context, id string) (store.Lease, error) {
 	l, err := r.lease(ctx, id, nil, func(t tx) (int64, error) {
 		number, state, err := r.free(ctx, t, id)
-		if err == nil && state == assay.RunDone {
-			err = invalid("it is done")
+		if err == nil && (state == assay.RunDone || state == assay.RunErased) {
+			err = invalid("it is %s", state)
+		}
+		if err == nil {
+			err = r.t.notInReview(ctx, t, number)
 		}
 		return number, err
 	})
@@ -190,39 +254,43 @@ FROM runs r JOIN progress p ON p.run = r.number WHERE r.id = ?`, []any{id},
 }
 
 // Delete implements store.Runs.
-func (r runs) Delete(ctx context.Context, id string) error {
-	u, err := r.t.runsUpdater(ctx)
+func (r runs) Delete(ctx context.Context, id string, why store.Act) error {
+	why.Subject = id
+	var u *updater
+	var err error
+	if why.Kind == store.KindRunDeleted || why.Kind == store.KindRunExpired {
+		u, err = r.t.runsUpdater(ctx)
+	} else {
+		err = invalid("%q is no act that deletes a run", why.Kind)
+	}
 	if err == nil {
-		err = u.update(ctx, func(t tx) error { return r.delete(ctx, t, id) })
+		err = u.update(ctx, func(t tx) error {
+			if err := r.delete(ctx, t, id); err != nil {
+				return err
+			}
+			return eraseAbout(ctx, t, r.t.now(), id, why, runErased{})
+		})
 	}
 	return wrap(err, "delete run %s", id)
 }
 
 func (r runs) delete(ctx context.Context, t tx, id string) error {
 	number, _, err := r.free(ctx, t, id)
+	if err == nil {
+		err = r.t.notInReview(ctx, t, number)
+	}
 	if err != nil {
 		return err
 	}
-	var own []int64 // values that no other run uses
-	err = t.each(ctx, `
-SELECT u.value FROM value_uses u WHERE u.run = ?1
-AND NOT EXISTS (SELECT 1 FROM value_uses o WHERE o.value = u.value AND o.run <> ?1)`,
-		[]any{number}, func(scan func(...any) error) error {
-			var value int64
-			err := scan(&value)
-			own = append(own, value)
-			return err
-		})
+	if err := r.checkHeld(ctx, t, id); err != nil {
+		return err
+	}
+	own, err := ownValues(ctx, t, number)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, `DELETE FROM runs WHERE number = ?`, number); err != nil {
 		return err
 	}
-	for _, value := range own {
-		if _, err := t.exec(ctx, `DELETE FROM long_values WHERE number = ?`, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return deleteValues(ctx, t, own)
 }

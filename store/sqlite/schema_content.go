@@ -1,5 +1,13 @@
 package sqlite
 
+import "fmt"
+
+// contentID is the application ID of content.db. It changes with a layout that cannot be migrated.
+const contentID = 0x41535945
+
+// Layout identifies the layout of content.db. Stores of another layout cannot be opened.
+func Layout() string { return fmt.Sprintf("%x", contentID) }
+
 // contentSchema is the layout of content.db.
 //
 // Every document that was ever stored has a row in documents. A deleted document keeps its row
@@ -12,8 +20,11 @@ package sqlite
 //
 // A vector belongs to the embedded words, not to a chunk, so that it is reused if the words
 // reappear in another version. It is kept as long as some version has a chunk with these words.
+//
+// A row of sources says in which state a file was ingested. It is written in the transaction that
+// completes the file's documents.
 var contentSchema = schema{
-	applicationID: 0x41535943, // "ASYC"
+	applicationID: contentID, // "ASYE"; "ASYD" had no acts
 	migrations: []string{`
 CREATE TABLE store (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
@@ -21,15 +32,19 @@ CREATE TABLE store (
 	sequence INTEGER NOT NULL -- of the last change of a document or a vector
 ) STRICT;
 CREATE TABLE collections (
-	number      INTEGER PRIMARY KEY,
-	name        TEXT NOT NULL UNIQUE,
-	require_acl INTEGER NOT NULL
+	number        INTEGER PRIMARY KEY,
+	name          TEXT NOT NULL UNIQUE,
+	require_acl   INTEGER NOT NULL,
+	chunker       TEXT NOT NULL DEFAULT '', -- empty: the default
+	chunk_size    INTEGER NOT NULL DEFAULT 0,
+	chunk_overlap INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE documents (
 	number     INTEGER PRIMARY KEY,
 	id         TEXT NOT NULL UNIQUE,
 	collection INTEGER NOT NULL REFERENCES collections,
 	uri        TEXT NOT NULL,
+	container  TEXT NOT NULL,    -- URI of the source that contains it; empty: none
 	version    INTEGER,          -- number of the current version; NULL: deleted
 	sequence   INTEGER NOT NULL, -- of its last change
 	acl        TEXT,             -- JSON, of its last version if it is deleted; NULL: see versions
@@ -46,6 +61,7 @@ CREATE TABLE versions (
 	source_size     INTEGER NOT NULL,
 	source_modified TEXT NOT NULL,
 	source_hash     TEXT NOT NULL,
+	pages           TEXT NOT NULL, -- JSON of assay.PageCounts; empty: it has no pages
 	replaced        INTEGER,       -- when it stopped being current; NULL while it is
 	UNIQUE (document, version)
 ) STRICT;
@@ -60,6 +76,11 @@ CREATE TABLE pieces (
 	hash    BLOB NOT NULL,    -- see piece.hash
 	PRIMARY KEY (version, start)
 ) STRICT;
+CREATE TABLE structures (
+	version INTEGER PRIMARY KEY REFERENCES versions ON DELETE CASCADE,
+	data    BLOB NOT NULL, -- see encodeStructure
+	hash    BLOB NOT NULL  -- the first 16 bytes of the SHA-256 of data
+) STRICT;
 CREATE TABLE chunks (
 	version  INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
 	ordinal  INTEGER NOT NULL,
@@ -70,11 +91,33 @@ CREATE TABLE chunks (
 	headings TEXT NOT NULL, -- JSON
 	parent   BLOB,          -- chunk ID; NULL: none
 	tokens   INTEGER NOT NULL,
+	origin   TEXT,          -- JSON of chunkOrigin; NULL: the source's own text
 	hash     BLOB, -- the 16 bytes of assay.Passage.Hash; NULL: it is not searched
 	PRIMARY KEY (version, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX chunks_id ON chunks (id);
 CREATE INDEX chunks_hash ON chunks (hash) WHERE hash IS NOT NULL;
+CREATE TABLE sources (
+	number     INTEGER PRIMARY KEY,
+	collection INTEGER NOT NULL REFERENCES collections,
+	uri        TEXT NOT NULL,
+	path       TEXT NOT NULL, -- JSON
+	size       INTEGER NOT NULL,
+	modified   TEXT NOT NULL,
+	hash       TEXT NOT NULL, -- empty: its documents are not complete
+	acl        TEXT NOT NULL, -- JSON
+	same_as    TEXT NOT NULL, -- URI of the source whose documents stand for it; empty: none
+	UNIQUE (collection, uri)
+) STRICT;
+CREATE INDEX sources_same ON sources (collection, same_as) WHERE same_as <> '';
+CREATE TABLE failures (
+	source  INTEGER NOT NULL REFERENCES sources ON DELETE CASCADE,
+	uri     TEXT NOT NULL,
+	reason  TEXT NOT NULL,
+	detail  TEXT NOT NULL,
+	failed  TEXT NOT NULL, -- when
+	PRIMARY KEY (source, uri)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE models (
 	number  INTEGER PRIMARY KEY,
 	name    TEXT NOT NULL UNIQUE,
@@ -89,5 +132,10 @@ CREATE TABLE vectors (
 	UNIQUE (hash, model)
 ) STRICT;
 CREATE INDEX vectors_sequence ON vectors (model, sequence);
-`},
+-- Acts that are not yet in the audit log, which is in runs.db.
+CREATE TABLE waiting_acts (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	act    TEXT NOT NULL -- JSON
+) STRICT;
+` + syncTables},
 }

@@ -4,14 +4,19 @@ package sqlite
 //
 // The columns that every step changes are in the separate table progress, so that appending a
 // record does not rewrite the question or the answer. A record's header, payload, salt, leaf and
-// values are those of package journal. Times are nanoseconds since 1970.
+// values are those of package journal; header and leaf are in log. Times are nanoseconds since 1970.
 var runsSchema = schema{
-	applicationID: 0x41535952, // "ASYR"
-	migrations: []string{`
+	applicationID: 0x41535953, // "ASYS"; "ASYR" had no audit log
+	migrations:    []string{runsTables + auditTables + ledgerTables + reviewTables + outboxTables + keyTables},
+}
+
+const runsTables = `
 CREATE TABLE store (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
 	tenant   TEXT NOT NULL,   -- the same random word in content.db and runs.db
-	sequence INTEGER NOT NULL -- of the last record; grows even when runs are deleted
+	sequence INTEGER NOT NULL, -- of the last entry of the audit log
+	registry INTEGER NOT NULL DEFAULT 0, -- changes of registry
+	moved    INTEGER NOT NULL DEFAULT 0  -- number of the last act of content.db in the audit log
 ) STRICT;
 CREATE TABLE runs (
 	number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -29,6 +34,7 @@ CREATE TABLE progress (
 	state   TEXT NOT NULL,
 	steps   INTEGER NOT NULL, -- records in its journal
 	updated INTEGER NOT NULL,
+	cancelled INTEGER NOT NULL DEFAULT 0, -- 1: it is to end with what it has
 	-- The lease; NULL: none.
 	token   TEXT,    -- random, of this lease
 	owner   TEXT,    -- leases/OWNER.lock is locked while its process lives
@@ -38,14 +44,12 @@ CREATE TABLE progress (
 	expires INTEGER  -- for other machines
 ) STRICT;
 CREATE TABLE records (
-	sequence INTEGER PRIMARY KEY,
+	sequence INTEGER PRIMARY KEY REFERENCES log,
 	run      INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
 	ordinal  INTEGER NOT NULL,
 	path     TEXT NOT NULL,
-	leaf     BLOB NOT NULL,
-	salt     BLOB NOT NULL,
-	header   TEXT NOT NULL,
-	payload  TEXT NOT NULL,
+	salt     BLOB, -- NULL as payload, once the run was erased
+	payload  TEXT,
 	UNIQUE (run, ordinal),
 	UNIQUE (run, path)
 ) STRICT;
@@ -73,5 +77,12 @@ CREATE TABLE offers (
 	key TEXT NOT NULL
 ) STRICT;
 CREATE INDEX offers_key ON offers (key, run);
-`},
-}
+-- Runs that a server promised to drive to their end, see store.Promise.
+CREATE TABLE promises (
+	run      INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+	slot     TEXT UNIQUE,      -- NULL: none
+	request  TEXT NOT NULL,
+	attempts INTEGER NOT NULL,
+	steps    INTEGER NOT NULL  -- of the run when the last attempt began
+) STRICT;
+`

@@ -2,6 +2,8 @@
 // databases per tenant. A [Store] is the directory, and implements store.Store.
 //
 //	assay.json                marker with the program and the format
+//	system.db                 the tenants, API keys and what else the store keeps about itself
+//	tenants.lock              held while tenants are created, changed or deleted
 //	tenants/NAME/content.db   documents, versions, chunks, vectors
 //	tenants/NAME/runs.db      runs, their journals, the versions they cite
 //	tenants/NAME/writer.lock  held by the content's writer
@@ -31,6 +33,9 @@ const (
 	markerName  = "assay.json"
 	tenantsName = "tenants"
 
+	// tenantsLockName is locked by the process that changes the set of tenants.
+	tenantsLockName = "tenants.lock"
+
 	// program and format are the content of the marker.
 	program = "assay"
 	format  = 1
@@ -38,6 +43,9 @@ const (
 	// unfinished is the prefix of the names of files and folders under creation. They are renamed
 	// when they are complete.
 	unfinished = ".new-"
+
+	// removed is the prefix of the names of the folders of deleted tenants, which are being removed.
+	removed = ".gone-"
 )
 
 // A Store is a data directory. It keeps no files open; its tenants do. It is safe for concurrent
@@ -93,25 +101,6 @@ func (s *Store) Dir() string { return s.dir }
 
 // Close implements store.Store. A Store keeps nothing open.
 func (s *Store) Close() error { return nil }
-
-// Tenants implements store.Store.
-func (s *Store) Tenants(ctx context.Context) ([]string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(filepath.Join(s.dir, tenantsName))
-	if err != nil {
-		return nil, wrap(err, "list tenants")
-	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && checkTenantName(e.Name()) == nil {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
 
 // A marker is the content of assay.json.
 type marker struct {
@@ -171,19 +160,25 @@ func checkUnmarked(dir string) error {
 	if err != nil {
 		return err
 	}
+	inside, err := os.ReadDir(filepath.Join(dir, tenantsName))
+	if err == nil && holdsTenants(dir, inside) {
+		return damaged("its marker %s is missing", markerName)
+	}
+	system := false
 	for _, e := range entries {
-		if e.Name() == tenantsName {
-			inside, err := os.ReadDir(filepath.Join(dir, tenantsName))
-			switch {
-			case err == nil && len(inside) == 0:
-				continue
-			case err == nil && holdsTenants(dir, inside):
-				return damaged("its marker %s is missing", markerName)
-			}
+		if strings.HasPrefix(e.Name(), systemName) { // or its log
+			system = true
+			continue
+		}
+		if e.Name() == tenantsName && err == nil && len(inside) == 0 {
+			continue
 		}
 		if !strings.HasPrefix(e.Name(), unfinished) {
 			return fmt.Errorf("it holds %s but no %s: %w", e.Name(), markerName, assay.ErrForeign)
 		}
+	}
+	if system {
+		return damaged("its marker %s is missing", markerName)
 	}
 	return nil
 }
@@ -232,14 +227,17 @@ func createDirectory(dir string) error {
 }
 
 // checkTenantName checks that a name is a safe folder name on every system.
-func checkTenantName(name string) error {
+func checkTenantName(name string) error { return checkFolderName("tenant", name) }
+
+// checkFolderName checks a name that may become that of a folder.
+func checkFolderName(what, name string) error {
 	const most = 64
 	ok := name != "" && len(name) <= most && name[0] != '.' && name[len(name)-1] != '.'
 	for _, c := range name {
 		ok = ok && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.')
 	}
 	if !ok || slices.Contains(deviceNames, name) {
-		return invalid("tenant name %q: want up to %d of a-z, 0-9, '-', '_' and '.', the last neither first nor last, and no device's name", name, most)
+		return invalid("%s name %q: want up to %d of a-z, 0-9, '-', '_' and '.', the last neither first nor last, and no device's name", what, name, most)
 	}
 	return nil
 }

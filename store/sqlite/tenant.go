@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -30,6 +29,7 @@ type Tenant struct {
 	readOnly bool
 	content  *database
 	runs     *database
+	identity string // the random word in both databases
 
 	mu      sync.Mutex
 	updater *updater // of runs; nil until the first write to a run
@@ -37,63 +37,6 @@ type Tenant struct {
 }
 
 var _ store.Tenant = (*Tenant)(nil)
-
-// Tenant implements store.Store. The returned store.Tenant is a *Tenant. A name of a Windows device
-// is assay.ErrInvalid too. In a read-only directory, existing tenants can be opened for reading;
-// anything else is assay.ErrReadOnly.
-func (s *Store) Tenant(ctx context.Context, name string) (store.Tenant, error) {
-	t, err := s.tenant(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-func (s *Store) tenant(ctx context.Context, name string) (*Tenant, error) {
-	if err := checkTenantName(name); err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(s.dir, tenantsName, name)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if err := s.createTenant(ctx, name, dir); err != nil {
-			return nil, wrap(err, "create tenant %s", name)
-		}
-	}
-	t := &Tenant{name: name, dir: dir, opts: s.opts}
-	if err := t.open(ctx); err != nil {
-		return nil, errors.Join(wrap(err, "open tenant %s", name), t.Close())
-	}
-	return t, nil
-}
-
-// createTenant creates a tenant under a temporary name and renames it, so that an existing tenant
-// is always complete.
-func (s *Store) createTenant(ctx context.Context, name, dir string) error {
-	temp, err := os.MkdirTemp(filepath.Dir(dir), unfinished+name+"-*")
-	if err != nil {
-		return err
-	}
-	word := rand.Text()
-	err = errors.Join(
-		createDatabase(ctx, filepath.Join(temp, contentName), contentSchema, word),
-		createDatabase(ctx, filepath.Join(temp, runsName), runsSchema, word),
-		os.Mkdir(filepath.Join(temp, leasesName), 0o700),
-	)
-	if err == nil {
-		err = syncDirectory(temp)
-	}
-	if err == nil {
-		err = os.Rename(temp, dir)
-	}
-	if err == nil {
-		return syncDirectory(filepath.Dir(dir))
-	}
-	err = errors.Join(err, os.RemoveAll(temp))
-	if _, statErr := os.Stat(dir); statErr == nil {
-		return nil // another process was faster
-	}
-	return err
-}
 
 // createDatabase creates a database for the tenant identified by this word.
 func createDatabase(ctx context.Context, path string, s schema, word string) error {
@@ -134,6 +77,7 @@ func (t *Tenant) open(ctx context.Context) error {
 	if words[0] != words[1] {
 		return damaged("%s and %s do not belong together", contentName, runsName)
 	}
+	t.identity = words[0]
 	return nil
 }
 
@@ -176,6 +120,16 @@ func (t *Tenant) Content() store.Content { return content{t.content} }
 
 // Runs implements store.Tenant.
 func (t *Tenant) Runs() store.Runs { return runs{t} }
+
+// Audit implements store.Tenant.
+func (t *Tenant) Audit() store.Audit { return t.auditLog() }
+
+// Registry implements store.Tenant.
+func (t *Tenant) Registry() store.Registry { return registry{t.auditLog()} }
+
+func (t *Tenant) auditLog() auditLog {
+	return auditLog{d: t.runs, updater: t.runsUpdater, now: t.now, collect: t.collectActs, content: t.content, maxOffers: t.opts.maxOffers}
+}
 
 // Writer implements store.Tenant.
 func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {

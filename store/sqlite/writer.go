@@ -27,29 +27,49 @@ type writer struct {
 // Put implements store.Writer. An entry equal to the stored one changes nothing. If all are equal,
 // Put returns the unchanged sequence.
 func (w *writer) Put(ctx context.Context, entries ...store.Entry) (int64, error) {
-	rows, err := encodeEntries(entries)
-	if err != nil {
-		return 0, wrap(err, "put documents")
+	return w.apply(ctx, "put documents", store.Batch{Put: entries})
+}
+
+// Delete implements store.Writer.
+func (w *writer) Delete(ctx context.Context, ids ...string) (int64, error) {
+	return w.apply(ctx, "delete documents", store.Batch{Delete: ids})
+}
+
+// Apply implements store.Writer.
+func (w *writer) Apply(ctx context.Context, b store.Batch) (int64, error) {
+	return w.apply(ctx, "change documents", b)
+}
+
+func (w *writer) apply(ctx context.Context, doing string, b store.Batch) (int64, error) {
+	rows, err := encodeEntries(b.Put)
+	if err == nil {
+		err = checkSources(b)
 	}
-	return w.change(ctx, "put documents", func(p *change) error {
+	if err != nil {
+		return 0, wrap(err, "%s", doing)
+	}
+	return w.change(ctx, doing, func(p *change) error {
+		for _, id := range b.Delete {
+			if err := p.delete(ctx, id); err != nil {
+				return fmt.Errorf("document %s: %w", id, err)
+			}
+		}
 		for _, r := range rows {
 			if err := p.put(ctx, r); err != nil {
 				return fmt.Errorf("%s: %w", r.doc.URI, err)
 			}
 		}
-		return p.dropRetitled(ctx)
-	})
-}
-
-// Delete implements store.Writer.
-func (w *writer) Delete(ctx context.Context, ids ...string) (int64, error) {
-	return w.change(ctx, "delete documents", func(p *change) error {
-		for _, id := range ids {
-			if err := p.delete(ctx, id); err != nil {
-				return fmt.Errorf("document %s: %w", id, err)
+		for _, s := range b.Forget {
+			if err := p.forget(ctx, s); err != nil {
+				return fmt.Errorf("source %s: %w", s.URI, err)
 			}
 		}
-		return nil
+		for _, s := range b.Sources {
+			if err := p.setSource(ctx, s); err != nil {
+				return fmt.Errorf("source %s: %w", s.URI, err)
+			}
+		}
+		return p.dropRetitled(ctx)
 	})
 }
 
@@ -62,9 +82,13 @@ func (w *writer) SetCollection(ctx context.Context, c store.Collection) error {
 	}
 	return w.update(ctx, doing, func(t tx) error {
 		_, err := t.exec(ctx, `
-INSERT INTO collections (name, require_acl) VALUES (?1, ?2)
-ON CONFLICT (name) DO UPDATE SET require_acl = ?2`, c.Name, c.RequireACL)
-		return err
+INSERT INTO collections (name, require_acl, chunker, chunk_size, chunk_overlap) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (name) DO UPDATE SET require_acl = ?2, chunker = ?3, chunk_size = ?4, chunk_overlap = ?5`,
+			c.Name, c.RequireACL, c.Chunker, c.ChunkSize, c.ChunkOverlap)
+		if err != nil {
+			return err
+		}
+		return w.wait(ctx, t, w.tenant.now(), store.KindCollectionSet, c.Name, collectionSet{c.RequireACL, c.Chunker, c.ChunkSize, c.ChunkOverlap})
 	})
 }
 
@@ -84,7 +108,22 @@ func (w *writer) update(ctx context.Context, doing string, fn func(tx) error) er
 	if err := w.open(doing); err != nil {
 		return err
 	}
-	return wrap(w.u.update(ctx, fn), "%s", doing)
+	var unlock func() error
+	err := w.u.update(ctx, func(t tx) (err error) {
+		if err = fn(t); err == nil {
+			unlock, err = w.dropMoved(ctx, t)
+		}
+		return err
+	})
+	if unlock != nil {
+		_ = unlock() // the change is durable; a lock that stays ends with the process
+	}
+	if err != nil {
+		return wrap(err, "%s", doing)
+	}
+	// The change is durable with its act, which the next use of the log brings there if this fails.
+	_ = w.tenant.collectActs(ctx)
+	return nil
 }
 
 // open returns an error if the writer is closed.
@@ -105,7 +144,10 @@ func (w *writer) change(ctx context.Context, doing string, fn func(*change) erro
 			return err
 		}
 		p := &change{t: t, sequence: last + 1, now: w.tenant.now(), collections: make(map[string]collection)}
-		if err := fn(p); err != nil || !p.changed {
+		if err := fn(p); err != nil {
+			return err
+		}
+		if err := w.log(ctx, p); err != nil || !p.changed {
 			return err
 		}
 		last = p.sequence
@@ -126,6 +168,22 @@ type change struct {
 	changed     bool
 	collections map[string]collection
 	retitled    [][]byte // hashes of chunks from before their title changed
+	created     []string // names of collections
+	log         contentChanged
+}
+
+// log makes the acts of a change wait for the audit log.
+func (w *writer) log(ctx context.Context, p *change) error {
+	for _, name := range p.created {
+		if err := w.wait(ctx, p.t, p.now, store.KindCollectionSet, name, collectionSet{}); err != nil {
+			return err
+		}
+	}
+	if len(p.log.Documents) == 0 && len(p.log.Files) == 0 {
+		return nil
+	}
+	p.log.Sequence = p.sequence
+	return w.wait(ctx, p.t, p.now, store.KindContentChanged, "", p.log)
 }
 
 // A collection is a row of collections.
@@ -143,6 +201,7 @@ func (p *change) collection(ctx context.Context, name string) (collection, error
 	err := p.t.row(ctx, `SELECT number, require_acl FROM collections WHERE name = ?`, []any{name}, &c.number, &c.requireACL)
 	if errors.Is(err, sql.ErrNoRows) {
 		c.number, err = p.t.insert(ctx, `INSERT INTO collections (name, require_acl) VALUES (?, 0)`, name)
+		p.created = append(p.created, name)
 	}
 	if err != nil {
 		return collection{}, err
@@ -163,8 +222,8 @@ func (p *change) put(ctx context.Context, r entryRow) error {
 	document, current, err := p.find(ctx, r.doc.ID)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		document, err = p.t.insert(ctx, `INSERT INTO documents (id, collection, uri, sequence) VALUES (?, ?, ?, ?)`,
-			r.doc.ID, c.number, r.doc.URI, p.sequence)
+		document, err = p.t.insert(ctx, `INSERT INTO documents (id, collection, uri, container, sequence) VALUES (?, ?, ?, ?, ?)`,
+			r.doc.ID, c.number, r.doc.URI, r.doc.Container, p.sequence)
 	case err == nil && current.Valid:
 		var same bool
 		if same, err = p.amend(ctx, document, current.Int64, r); same {
@@ -181,7 +240,7 @@ func (p *change) put(ctx context.Context, r entryRow) error {
 	if err != nil {
 		return err
 	}
-	return p.point(ctx, document, version)
+	return p.point(ctx, document, version, r)
 }
 
 // delete removes one document. It ignores a document that does not exist.
@@ -196,7 +255,7 @@ func (p *change) delete(ctx context.Context, id string) error {
 	if err := p.retire(ctx, current.Int64); err != nil {
 		return err
 	}
-	return p.remove(ctx, document)
+	return p.remove(ctx, document, id)
 }
 
 // find returns the number of the document and that of its current version. The error is
@@ -219,7 +278,7 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 	}
 	repaired := false
 	if r.doc.Text != "" {
-		if repaired, err = p.repair(ctx, current, r.pieces); err != nil {
+		if repaired, err = p.repair(ctx, current, r); err != nil {
 			return true, err
 		}
 	}
@@ -231,19 +290,34 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 	if err := p.describe(ctx, current, title, r); err != nil {
 		return true, err
 	}
-	return true, p.point(ctx, document, current)
+	return true, p.point(ctx, document, current, r)
 }
 
 // repair stores the text of a version again if it is damaged, and reports whether it was.
-func (p *change) repair(ctx context.Context, version int64, pieces []piece) (bool, error) {
+func (p *change) repair(ctx context.Context, version int64, r entryRow) (bool, error) {
 	_, err := loadPieces(ctx, p.t, version, 0, math.MaxInt64, func(piece) error { return nil })
+	if err == nil {
+		err = loadStructure(ctx, p.t, version, &assay.Document{})
+	}
 	if !errors.Is(err, assay.ErrDamaged) {
 		return false, err
 	}
 	if _, err := p.t.exec(ctx, `DELETE FROM pieces WHERE version = ?`, version); err != nil {
 		return false, err
 	}
-	return true, p.insertPieces(ctx, version, pieces)
+	if _, err := p.t.exec(ctx, `DELETE FROM structures WHERE version = ?`, version); err != nil {
+		return false, err
+	}
+	return true, p.insertText(ctx, version, r)
+}
+
+// insertText stores the text of a version with its structure.
+func (p *change) insertText(ctx context.Context, version int64, r entryRow) error {
+	if err := p.insertPieces(ctx, version, r.pieces); err != nil || r.shape == nil {
+		return err
+	}
+	_, err := p.t.exec(ctx, `INSERT INTO structures (version, data, hash) VALUES (?, ?, ?)`, version, r.shape, structureHash(r.shape))
+	return err
 }
 
 func (p *change) insertPieces(ctx context.Context, version int64, pieces []piece) error {
@@ -276,19 +350,31 @@ func (p *change) retire(ctx context.Context, version int64) error {
 }
 
 // point makes version the document's current one. Its ACL then applies.
-func (p *change) point(ctx context.Context, document, version int64) error {
+func (p *change) point(ctx context.Context, document, version int64, r entryRow) error {
 	p.changed = true
 	_, err := p.t.exec(ctx, `UPDATE documents SET version = ?, acl = NULL, sequence = ? WHERE number = ?`,
 		version, p.sequence, document)
+	if err != nil {
+		return err
+	}
+	row, err := versionRow(ctx, p.t, version)
+	p.log.Documents = append(p.log.Documents, documentAct{
+		Document: r.doc.ID, Version: r.doc.Version, Row: row, Restricted: r.doc.ACL.Restricted,
+	})
 	return err
 }
 
 // remove leaves the document without a current version but with its ACL.
-func (p *change) remove(ctx context.Context, document int64) error {
+func (p *change) remove(ctx context.Context, document int64, id string) error {
 	p.changed = true
 	_, err := p.t.exec(ctx, `
 UPDATE documents SET acl = (SELECT acl FROM versions WHERE number = documents.version), version = NULL, sequence = ?
 WHERE number = ?`, p.sequence, document)
+	if err != nil {
+		return err
+	}
+	row, err := deletedRow(ctx, p.t, document)
+	p.log.Documents = append(p.log.Documents, documentAct{Document: id, Row: row})
 	return err
 }
 
@@ -300,7 +386,7 @@ func (p *change) version(ctx context.Context, document int64, r entryRow) (int64
 	err := p.t.row(ctx, `SELECT number, title FROM versions WHERE document = ? AND version = ?`,
 		[]any{document, r.doc.Version}, &kept, &title)
 	if err == nil {
-		if _, err := p.repair(ctx, kept, r.pieces); err != nil {
+		if _, err := p.repair(ctx, kept, r); err != nil {
 			return 0, err
 		}
 		return kept, p.describe(ctx, kept, title, r)
@@ -309,21 +395,21 @@ func (p *change) version(ctx context.Context, document int64, r entryRow) (int64
 		return 0, err
 	}
 	number, err := p.t.insert(ctx, `
-INSERT INTO versions (document, version, title, metadata, acl, source_size, source_modified, source_hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		document, r.doc.Version, r.doc.Title, r.metadata, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash)
+INSERT INTO versions (document, version, title, metadata, acl, source_size, source_modified, source_hash, pages)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		document, r.doc.Version, r.doc.Title, r.metadata, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash, r.pages)
 	if err != nil {
 		return 0, err
 	}
-	if err := p.insertPieces(ctx, number, r.pieces); err != nil {
+	if err := p.insertText(ctx, number, r); err != nil {
 		return 0, err
 	}
 	for i := range r.chunks {
 		h := &r.chunks[i]
 		_, err := p.t.exec(ctx, `
-INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.hash)
+INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens, origin, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.origin, h.hash)
 		if err != nil {
 			return 0, err
 		}

@@ -21,6 +21,9 @@ var contentTests = []contractTest{
 	{"documents are listed by collection and URI", testDocuments},
 	{"passages come in the given order", testPassages},
 	{"a long text", testLongText},
+	{"documents in a container", testContainer},
+	{"sources", testSources},
+	{"aliases", testAliases},
 	{"a cancelled context", testContentCancelled},
 }
 
@@ -71,11 +74,30 @@ func fullEntry(t *testing.T) store.Entry {
 		Version: assay.DocumentVersion(text, meta, "storetest"), Title: "Ünïcode 'title'", Text: text, Metadata: meta, ACL: acl,
 		Anchors: []assay.Anchor{{Start: 0, Line: 7, Page: 1}, {Start: 27, Line: 3, Page: 1}, {Start: 46, Line: 0, Page: 2}},
 		Source:  assay.SourceInfo{SizeBytes: 1 << 40, Modified: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Hash: "abc"},
+		Structure: assay.Structure{
+			Blocks: []assay.Block{
+				{Kind: assay.BlockHeading, Start: 0, End: 10, Level: 2, Label: "First line"},
+				{Kind: assay.BlockTableRow, Start: 28, End: 45}, {Kind: assay.BlockListItem, Start: 46, End: 58, Level: 1},
+			},
+			Tables: []assay.Table{
+				{Start: 28, End: 45, Cells: []assay.Cell{{Start: 28, End: 30, Header: true}, {Start: 31, End: 45, Row: 1, Col: 2, RowSpan: 3, ColSpan: 4}}},
+				{Start: 46, End: 58},
+			},
+			Boxes: []assay.Box{{Block: 0, Page: 1, X0: 0.1, Y0: 2, X1: 3.25, Y1: 1e6}, {Block: 0, Page: 2, X1: 1, Y1: 1}, {Block: 2, Page: 2, X0: 5, X1: 6, Y1: 7}},
+			Pages: []assay.Page{
+				{Number: 1, Outcome: assay.PageText, Width: 595.3, Height: 841.9}, {Number: 2, Outcome: assay.PageRecognized},
+				{Number: 3, Outcome: assay.PageNoText, Detail: "an image"}, {Number: 4, Outcome: assay.PageFailed, Detail: "it is damaged"},
+			},
+			Provenance: []assay.Provenance{
+				{Start: 28, End: 45, Kind: assay.ProvenanceRecognized, Confidence: 0.625}, {Start: 46, End: 58, Kind: assay.ProvenanceDescribed, Model: "m/1"},
+			},
+		},
+		Pages: assay.PageCounts{Total: 4, Recognized: 1, NoText: 1, Failed: 1},
 	}
 	e := store.Entry{Document: d}
 	section := addChunk(&e, assay.Chunk{Kind: assay.ChunkSection, End: len(text), Headings: []string{}})
 	addChunk(&e, assay.Chunk{Kind: assay.ChunkCode, Start: 0, End: 27, Headings: []string{"Ü", "b\nc"}, Parent: section, Tokens: 9})
-	addChunk(&e, assay.Chunk{Kind: assay.ChunkTable, Start: 20, End: 46, Parent: section, Tokens: 4})
+	addChunk(&e, assay.Chunk{Kind: assay.ChunkTable, Start: 20, End: 46, Parent: section, Tokens: 4, Provenance: assay.ProvenanceRecognized, Confidence: 0.1})
 	addChunk(&e, assay.Chunk{Kind: assay.ChunkProse, Start: 46, End: 46})
 	return e
 }
@@ -110,12 +132,16 @@ func testRoundTrip(t *testing.T, h Harness) {
 		if len(all) != 2 {
 			t.Fatalf("%s: %d changes, want 2", name, len(all))
 		}
-		wantSame(t, name+": Changes", all, []assay.Change{
-			{Sequence: n, ID: want.Document.ID, Document: &want.Document, Chunks: want.Chunks},
-			{Sequence: n, ID: bare.Document.ID, Document: &bare.Document, Chunks: bare.Chunks},
-		})
+		wantSame(t, name+": Changes", all, []assay.Change{change(n, want), change(n, bare)})
+		chunks, err := c.Chunks(t.Context(), want.Document.ID, want.Document.Version)
+		if err != nil {
+			t.Fatalf("%s: Chunks: %v", name, err)
+		}
+		wantSame(t, name+": Chunks", chunks, want.Chunks)
+		_, err = c.Chunks(t.Context(), want.Document.ID, "no such version")
+		wantErr(t, name+": Chunks", err, assay.ErrNotFound)
 		listed := want.Document
-		listed.Text, listed.Anchors = "", nil
+		listed.Text, listed.Anchors, listed.Structure = "", nil, assay.Structure{}
 		for d, err := range c.Documents(t.Context(), "legal texts") {
 			if err != nil {
 				t.Fatalf("%s: Documents: %v", name, err)
@@ -180,7 +206,9 @@ func testChanges(t *testing.T, h Harness) {
 	wantSame(t, "Changes after it came back", changes(t, w, s4), []assay.Change{change(s5, Entry("c", "/a", "a3")), change(s6, b)})
 }
 
+// change returns the change that stored the entry, whose document has no structure.
 func change(sequence int64, e store.Entry) assay.Change {
+	e.Document.Structure = assay.Structure{}
 	return assay.Change{Sequence: sequence, ID: e.Document.ID, Document: &e.Document, Chunks: e.Chunks}
 }
 

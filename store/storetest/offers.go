@@ -72,7 +72,7 @@ func testOffers(t *testing.T, h Harness) {
 	if err := runs.Offer(t.Context(), "c", "other"); err != nil {
 		t.Fatal(err)
 	}
-	if err := runs.Delete(t.Context(), "d"); err != nil {
+	if err := runs.Delete(t.Context(), "d", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	wantSame(t, "offers once one was moved and one deleted", offers(tenant, "k", 0), []string{"a"})

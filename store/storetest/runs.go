@@ -24,6 +24,8 @@ var runTests = []contractTest{
 	{"finish", testFinish},
 	{"delete", testRunDelete},
 	{"offers", testOffers},
+	{"promises", testPromises},
+	{"cancel", testCancel},
 }
 
 // mustCreate creates a run.
@@ -122,7 +124,7 @@ func testRunInvalid(t *testing.T, h Harness) {
 	wantErr(t, "Records", err, assay.ErrNotFound)
 	_, err = tenant.Runs().Acquire(t.Context(), "b")
 	wantErr(t, "Acquire", err, assay.ErrNotFound)
-	wantErr(t, "Delete", tenant.Runs().Delete(t.Context(), "b"), assay.ErrNotFound)
+	wantErr(t, "Delete", tenant.Runs().Delete(t.Context(), "b", store.Act{Kind: "run.deleted"}), assay.ErrNotFound)
 }
 
 func testRunList(t *testing.T, h Harness) {
@@ -250,7 +252,7 @@ func testCopiedRecords(t *testing.T, h Harness) {
 	wantErr(t, "Create with a path twice", err, assay.ErrInvalid)
 	_, err = tenant.Runs().Run(t.Context(), "twice")
 	wantErr(t, "Run after a refused Create", err, assay.ErrNotFound)
-	if err := tenant.Runs().Delete(t.Context(), "first"); err != nil {
+	if err := tenant.Runs().Delete(t.Context(), "first", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	got := mustRecords(t, tenant, "second")
@@ -310,7 +312,7 @@ func testRecordSequence(t *testing.T, h Harness) {
 	step(a, "2")
 	step(b, "2")
 	closeLease(t, b)
-	if err := tenant.Runs().Delete(t.Context(), "b"); err != nil {
+	if err := tenant.Runs().Delete(t.Context(), "b", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	step(a, "3")
@@ -398,11 +400,11 @@ func testRunDelete(t *testing.T, h Harness) {
 		}
 		leases = append(leases, l)
 	}
-	wantErr(t, "Delete of a live run", tenant.Runs().Delete(ctx, "a"), assay.ErrLeased)
+	wantErr(t, "Delete of a live run", tenant.Runs().Delete(ctx, "a", store.Act{Kind: "run.deleted"}), assay.ErrLeased)
 	for _, l := range leases {
 		closeLease(t, l)
 	}
-	if err := tenant.Runs().Delete(ctx, "a"); err != nil {
+	if err := tenant.Runs().Delete(ctx, "a", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := tenant.Runs().Run(ctx, "a")
@@ -412,7 +414,7 @@ func testRunDelete(t *testing.T, h Harness) {
 	if n := len(mustRecords(t, tenant, "b")); n != len(records()) {
 		t.Errorf("the other run has %d records, want %d", n, len(records()))
 	}
-	if err := tenant.Runs().Delete(ctx, "b"); err != nil {
+	if err := tenant.Runs().Delete(ctx, "b", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	l := mustCreate(t, tenant, "a") // the ID can be reused
@@ -436,7 +438,7 @@ func testLeaseOnce(t *testing.T, h Harness) {
 	for name, tenant := range map[string]store.Tenant{"the same handle": a, "another handle": b} {
 		_, err := tenant.Runs().Acquire(t.Context(), "run")
 		wantErr(t, "Acquire by "+name, err, assay.ErrLeased)
-		wantErr(t, "Delete by "+name, tenant.Runs().Delete(t.Context(), "run"), assay.ErrLeased)
+		wantErr(t, "Delete by "+name, tenant.Runs().Delete(t.Context(), "run", store.Act{Kind: "run.deleted"}), assay.ErrLeased)
 		if !mustRun(t, tenant, "run").Live {
 			t.Errorf("%s: the run is not live", name)
 		}

@@ -56,14 +56,20 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		tests []contractTest
 	}{
 		{"store", storeTests},
+		{"lives of tenants", lifeTests},
 		{"content", contentTests},
 		{"writer", writerTests},
 		{"prune", pruneTests},
 		{"acl", aclTests},
 		{"vectors", vectorTests},
+		{"sources", syncTests},
 		{"runs", runTests},
 		{"leases", leaseTests},
 		{"tampering", tamperTests},
+		{"audit", auditTests},
+		{"ledger", ledgerTests},
+		{"reviews", reviewTests},
+		{"outbox", outboxTests},
 		{"together", concurrencyTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
@@ -79,10 +85,15 @@ type contractTest struct {
 	run  func(t *testing.T, h Harness)
 }
 
-// openTenant opens a handle that is closed when the test ends.
+// openTenant opens a handle that is closed when the test ends. It creates the tenant if it does not
+// exist.
 func openTenant(t *testing.T, h Harness, name string) store.Tenant {
 	t.Helper()
 	tenant, err := h.Tenant(t.Context(), name)
+	if errors.Is(err, assay.ErrNotFound) {
+		mustCreateTenant(t, h, name)
+		tenant, err = h.Tenant(t.Context(), name)
+	}
 	if err != nil {
 		t.Fatalf("Tenant(%q): %v", name, err)
 	}
@@ -92,6 +103,13 @@ func openTenant(t *testing.T, h Harness, name string) store.Tenant {
 		}
 	})
 	return tenant
+}
+
+func mustCreateTenant(t *testing.T, h Harness, name string) {
+	t.Helper()
+	if err := h.CreateTenant(t.Context(), name, store.Act{Actor: assay.Local()}); err != nil {
+		t.Fatalf("CreateTenant(%q): %v", name, err)
+	}
 }
 
 // openWriter opens a writer that is closed when the test ends.

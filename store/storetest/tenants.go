@@ -45,6 +45,7 @@ func testTenantNames(t *testing.T, h Harness) {
 	for _, name := range []string{"", ".", "..", ".a", "a.", "A", "a/b", "a b", "é", "a\x00", strings.Repeat("a", 65)} {
 		_, err := h.Tenant(t.Context(), name)
 		wantErr(t, "Tenant("+name+")", err, assay.ErrInvalid)
+		wantErr(t, "CreateTenant("+name+")", h.CreateTenant(t.Context(), name, store.Act{}), assay.ErrInvalid)
 	}
 	for _, name := range []string{"0", "a-b_c.d", strings.Repeat("a", 64)} {
 		openTenant(t, h, name)
@@ -81,7 +82,7 @@ func testIsolation(t *testing.T, h Harness) {
 	wantErr(t, "b reading a's journal", err, assay.ErrNotFound)
 	_, err = b.Runs().Acquire(ctx, "run-a")
 	wantErr(t, "b acquiring a's run", err, assay.ErrNotFound)
-	wantErr(t, "b deleting a's run", b.Runs().Delete(ctx, "run-a"), assay.ErrNotFound)
+	wantErr(t, "b deleting a's run", b.Runs().Delete(ctx, "run-a", store.Act{Kind: "run.deleted"}), assay.ErrNotFound)
 	if list, err := b.Runs().List(ctx, 0); err != nil || len(list) != 0 {
 		t.Errorf("b lists %v, %v", list, err)
 	}

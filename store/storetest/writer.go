@@ -256,7 +256,7 @@ func testDelete(t *testing.T, h Harness) {
 func testSetCollection(t *testing.T, h Harness) {
 	w := openWriter(t, openTenant(t, h, "acme"))
 	wantErr(t, "SetCollection without a name", w.SetCollection(t.Context(), store.Collection{}), assay.ErrInvalid)
-	for _, c := range []store.Collection{{Name: "b", RequireACL: true}, {Name: "a", Documents: 5}} {
+	for _, c := range []store.Collection{{Name: "b", RequireACL: true}, {Name: "a", Documents: 5, Chunker: "fixed", ChunkSize: 300, ChunkOverlap: -1}} {
 		if err := w.SetCollection(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func testSetCollection(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, "Collections", collections, []store.Collection{{Name: "a"}, {Name: "b", RequireACL: true}})
+	wantSame(t, "Collections", collections, []store.Collection{{Name: "a", Chunker: "fixed", ChunkSize: 300, ChunkOverlap: -1}, {Name: "b", RequireACL: true}})
 }
 
 func testWriterClosed(t *testing.T, h Harness) {
@@ -358,7 +358,7 @@ func testPrunePins(t *testing.T, h Harness) {
 	}
 	_, err := w.Version(t.Context(), other.Document.ID, other.Document.Version)
 	wantErr(t, "the version that was not cited", err, assay.ErrNotFound)
-	if err := tenant.Runs().Delete(t.Context(), "run"); err != nil {
+	if err := tenant.Runs().Delete(t.Context(), "run", store.Act{Kind: "run.deleted"}); err != nil {
 		t.Fatal(err)
 	}
 	wantPrune(t, w, 1)
