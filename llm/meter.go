@@ -16,6 +16,10 @@ import (
 // context carries: the retriever and the wrappers of a model lie between the two and do not need
 // them. A Meter is safe for concurrent use.
 type Meter struct {
+	// Further, if not nil, is asked for room for each call besides the limit, with the most that the
+	// call may use. It may wait for a store. An error refuses the call.
+	Further func(context.Context, assay.Usage) error
+
 	limit assay.Usage
 
 	of     *Meter // the meter that reports are forwarded to; nil if this one keeps them
@@ -44,9 +48,14 @@ func (m *Meter) priced(u assay.Usage) assay.Usage {
 }
 
 // hold reserves room for u, or returns an error that names the exhausted limit.
-func (m *Meter) hold(u assay.Usage) error {
+func (m *Meter) hold(ctx context.Context, u assay.Usage) error {
 	if m.of != nil {
-		return m.of.hold(m.priced(u))
+		return m.of.hold(ctx, m.priced(u))
+	}
+	if m.Further != nil {
+		if err := m.Further(ctx, u); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,12 +175,12 @@ func ofRequest(ctx context.Context, u assay.Usage, made bool) assay.Usage {
 }
 
 // Room reserves room for one call that uses up to u. It returns assay.ErrBudget if the call does
-// not fit into the limit of ctx's meter. Code that calls an embedder or reranker of a provider
+// not fit into the limit of ctx's meter, or the error of the meter's Further. Code that calls an embedder or reranker of a provider
 // calls Room before each request, including retries (see Attempts). The reservation lasts until Report, so
 // concurrent requests do not share room. Without a meter there is always room.
 func Room(ctx context.Context, u assay.Usage) error {
 	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
-		return m.hold(ofRequest(ctx, u, false))
+		return m.hold(ctx, ofRequest(ctx, u, false))
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package llm
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 
 	"github.com/assay-rag/assay"
 )
@@ -63,9 +65,26 @@ const (
 type Message struct {
 	Speaker Speaker      `json:"speaker"`
 	Text    string       `json:"text,omitempty"`
+	Images  []Image      `json:"images,omitempty"`  // user only, before Text; for models that read images
 	Calls   []ToolCall   `json:"calls,omitempty"`   // assistant only
 	Results []ToolResult `json:"results,omitempty"` // user only
 }
+
+// An Image is a picture that a model reads.
+type Image struct {
+	Type string // media type: "image/png", "image/jpeg", "image/gif" or "image/webp"
+	Data []byte
+}
+
+// MarshalJSON returns the type, size and hash of the image. A journal and a recording identify it by
+// them; they do not keep its bytes.
+func (i Image) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"type": i.Type, "bytes": len(i.Data), "sha256": fmt.Sprintf("%x", sha256.Sum256(i.Data))})
+}
+
+// ImageTokens is a cautious estimate of the number of tokens of an image, which providers scale down
+// to about 1,600.
+const ImageTokens = 2000
 
 // A Tool is a function that a model may ask the caller to run.
 type Tool struct {
@@ -218,7 +237,7 @@ func (r Request) InputTokens() int {
 	const perMessage, perTool = 8, 16
 	n := EstimateTokens(r.System) + perMessage
 	for _, m := range r.Messages {
-		n += EstimateTokens(m.Text) + perMessage
+		n += EstimateTokens(m.Text) + ImageTokens*len(m.Images) + perMessage
 		for _, c := range m.Calls {
 			n += EstimateTokens(c.Name) + EstimateTokens(c.Arguments) + perTool
 		}

@@ -70,6 +70,7 @@ const (
 	Refusals     Feature = "a finish for a refused reply"      // lacking: the suite has no such script
 	Served       Feature = "the name of the model that serves" // lacking: Served stays empty
 	Temperature  Feature = "a temperature"                     // lacking: it is omitted
+	Images       Feature = "images"                            // lacking: the suite sends none
 	Choices      Feature = "tools required and tools none"     // lacking: they are omitted
 )
 

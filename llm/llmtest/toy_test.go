@@ -282,7 +282,8 @@ func toyWire(flaw string) llmtest.Wire {
 		return append(append([]byte("data: "), toyJSON(r)...), "\n\n"...)
 	}
 	return llmtest.Wire{
-		Open: func(_ testing.TB, s llmtest.Setup) llm.Model { return toy{s, flaw} },
+		Lacks: []llmtest.Feature{llmtest.Images}, // their JSON leaves out the data
+		Open:  func(_ testing.TB, s llmtest.Setup) llm.Model { return toy{s, flaw} },
 		Streams: func(_ *http.Request, body []byte) bool {
 			var r toyRequest
 			return json.Unmarshal(body, &r) == nil && r.Stream

@@ -47,6 +47,8 @@ type block struct {
 
 	Text string `json:"text,omitempty"` // of type text
 
+	Source *imageSource `json:"source,omitempty"` // of type image
+
 	ID    string          `json:"id,omitempty"` // of type tool_use
 	Name  string          `json:"name,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
@@ -172,6 +174,13 @@ var dialect = schema.Dialect{
 
 var formats = []string{`"date-time"`, `"time"`, `"date"`, `"duration"`, `"email"`, `"hostname"`, `"uri"`, `"ipv4"`, `"ipv6"`, `"uuid"`}
 
+// An imageSource is the bytes of an image, in base64.
+type imageSource struct {
+	Type      string `json:"type"` // "base64"
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
 // encodeTurn returns a message in the API's format: results before text, and thinking before the
 // calls that it led to.
 func encodeTurn(msg llm.Message) turn {
@@ -185,6 +194,9 @@ func encodeTurn(msg llm.Message) turn {
 		if len(calls) > 0 {
 			t.Content = append(t.Content, thoughts(calls[0].Opaque)...)
 		}
+	}
+	for _, img := range msg.Images {
+		t.Content = append(t.Content, block{Type: "image", Source: &imageSource{"base64", img.Type, img.Data}})
 	}
 	if strings.TrimSpace(msg.Text) != "" {
 		t.Content = append(t.Content, block{Type: "text", Text: msg.Text})

@@ -87,7 +87,7 @@ func (c *AgentClient) Answer(ctx context.Context, access assay.Access, q Questio
 		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", c.name, assay.ErrInvalid)
 	case !sessionID.MatchString(q.Session):
 		return Answer{}, fmt.Errorf("ask %s: session %q: want 2 to 100 letters, digits, \".\", \"_\", \":\" or \"-\": %w", c.name, q.Session, assay.ErrInvalid)
-	case !access.Allows(c.open):
+	case !access.Allows("", c.open):
 		return Answer{}, fmt.Errorf("ask %s: access denied: %w", c.name, assay.ErrNotFound)
 	}
 	state, notes, err := c.state(access, q)

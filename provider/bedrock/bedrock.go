@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime"
@@ -32,6 +33,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
@@ -74,7 +76,8 @@ type Config struct {
 	// depend on it.
 	Models map[string]string
 
-	HTTP     *http.Client  // nil: according to the SDK's configuration
+	HTTP     *http.Client  // nil: according to the SDK's configuration, through Egress
+	Egress   *egress.Guard // nil: the default one
 	Idle     time.Duration // longest silence within a reply; 0: a minute
 	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
 	MaxBytes int64         // largest reply; 0: 8 MiB
@@ -171,10 +174,25 @@ func (p *Provider) client(cfg aws.Config) *http.Client {
 	if p.config.HTTP != nil {
 		h = *p.config.HTTP
 	} else if b, ok := cfg.HTTPClient.(interface{ GetTransport() *http.Transport }); ok {
-		h.Transport = b.GetTransport()
+		t := b.GetTransport()
+		p.scope().Apply(t)
+		h.Transport = t
+	} else {
+		h.Transport = p.scope().Transport()
 	}
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &h
+}
+
+// scope returns the right to connect to AWS, which also issues credentials.
+func (p *Provider) scope() *egress.Scope {
+	hosts := egress.AWSHosts()
+	for _, base := range []string{p.config.BaseURL, p.config.AgentURL, p.config.ControlURL} {
+		if r, ok := egress.HostOf(base); ok {
+			hosts = append(hosts, r)
+		}
+	}
+	return p.config.Egress.Scope(egress.Scope{Purpose: egress.Provider, Hosts: hosts, Fixed: egress.AWSFixed(), Private: true, Proxy: true})
 }
 
 // bearerScheme is the SDK's name for authentication by API key.
@@ -185,6 +203,7 @@ func (p *Provider) options() []func(*config.LoadOptions) error {
 	options := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
 		config.WithLogger(logging.Nop{}),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(p.scope().Apply)), // also for credentials
 	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))

@@ -291,6 +291,12 @@ func (m *model) content(msg llm.Message) ([]types.ContentBlock, error) {
 		}
 		blocks = append(blocks, &types.ContentBlockMemberToolResult{Value: block})
 	}
+	for _, img := range msg.Images {
+		blocks = append(blocks, &types.ContentBlockMemberImage{Value: types.ImageBlock{
+			Format: types.ImageFormat(strings.TrimPrefix(img.Type, "image/")),
+			Source: &types.ImageSourceMemberBytes{Value: img.Data},
+		}})
+	}
 	if strings.TrimSpace(msg.Text) != "" {
 		blocks = append(blocks, &types.ContentBlockMemberText{Value: msg.Text})
 	}

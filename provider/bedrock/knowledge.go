@@ -313,7 +313,7 @@ func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, no
 		case doc.Text == "":
 			empty++
 			continue
-		case !access.Allows(doc.ACL):
+		case !access.Allows("", doc.ACL):
 			foreign = true
 			continue
 		}

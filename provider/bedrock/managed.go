@@ -99,7 +99,7 @@ func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generatio
 func (k *Retriever) source(access assay.Access) func(types.RetrievedReference) (assay.Hit, bool) {
 	return func(ref types.RetrievedReference) (assay.Hit, bool) {
 		doc, page := k.document(ref.Content, ref.Location, ref.Metadata)
-		if !access.Allows(doc.ACL) {
+		if !access.Allows("", doc.ACL) {
 			return assay.Hit{}, false
 		}
 		if doc.Text != "" {

@@ -25,10 +25,17 @@ type content struct {
 // A part is a piece of content of a request or a reply.
 type part struct {
 	Text      string            `json:"text,omitempty"`
+	Inline    *inlineData       `json:"inlineData,omitempty"`
 	Thought   bool              `json:"thought,omitempty"`
 	Signature string            `json:"thoughtSignature,omitempty"`
 	Call      *functionCall     `json:"functionCall,omitempty"`
 	Response  *functionResponse `json:"functionResponse,omitempty"`
+}
+
+// inlineData is the bytes of an image, in base64.
+type inlineData struct {
+	Type string `json:"mimeType"`
+	Data []byte `json:"data"`
 }
 
 type functionCall struct {
@@ -155,6 +162,9 @@ func (m *model) encodeMessage(msg llm.Message) content {
 			key = "error"
 		}
 		c.Parts = append(c.Parts, part{Response: &functionResponse{ID: r.Call, Name: r.Name, Response: map[string]string{key: r.Text}}})
+	}
+	for _, img := range msg.Images {
+		c.Parts = append(c.Parts, part{Inline: &inlineData{img.Type, img.Data}})
 	}
 	if msg.Text != "" {
 		c.Parts = append(c.Parts, part{Text: msg.Text})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -50,9 +51,35 @@ type jsonSchema struct {
 
 type chatMessage struct {
 	Role    string         `json:"role"`
-	Content *string        `json:"content"` // null beside tool calls
+	Content *chatContent   `json:"content"` // null beside tool calls
 	Calls   []chatToolCall `json:"tool_calls,omitempty"`
 	CallID  string         `json:"tool_call_id,omitempty"`
+}
+
+// chatContent is the content of a message: a text, after its images if it has some.
+type chatContent struct {
+	text   string
+	images []llm.Image
+}
+
+// MarshalJSON returns the text, or a list of parts if there are images.
+func (c chatContent) MarshalJSON() ([]byte, error) {
+	if len(c.images) == 0 {
+		return json.Marshal(c.text)
+	}
+	var parts []map[string]any
+	for _, img := range c.images {
+		parts = append(parts, map[string]any{"type": "image_url", "image_url": map[string]string{"url": dataURL(img)}})
+	}
+	if c.text != "" {
+		parts = append(parts, map[string]any{"type": "text", "text": c.text})
+	}
+	return json.Marshal(parts)
+}
+
+// dataURL returns an image as a URL that contains it (RFC 2397).
+func dataURL(img llm.Image) string {
+	return "data:" + img.Type + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
 }
 
 type chatToolCall struct {
@@ -118,16 +145,15 @@ func (m *model) chatMessages(req llm.Request) []chatMessage {
 		if m.p.own && m.reasons() {
 			role = "developer" // the name of the role for OpenAI's reasoning models
 		}
-		messages = append(messages, chatMessage{Role: role, Content: &req.System})
+		messages = append(messages, chatMessage{Role: role, Content: &chatContent{text: req.System}})
 	}
 	for _, said := range req.Messages {
 		for _, r := range said.Results {
-			text := outcome(r)
-			messages = append(messages, chatMessage{Role: "tool", Content: &text, CallID: r.Call})
+			messages = append(messages, chatMessage{Role: "tool", Content: &chatContent{text: outcome(r)}, CallID: r.Call})
 		}
 		message := chatMessage{Role: string(said.Speaker)}
-		if said.Text != "" || len(said.Calls)+len(said.Results) == 0 {
-			message.Content = &said.Text
+		if said.Text != "" || len(said.Images) > 0 || len(said.Calls)+len(said.Results) == 0 {
+			message.Content = &chatContent{said.Text, said.Images}
 		}
 		for _, c := range said.Calls {
 			message.Calls = append(message.Calls, chatToolCall{c.ID, "function", chatFunction{c.Name, arguments(c.Arguments)}})

@@ -62,7 +62,7 @@ type Config struct {
 
 	Header map[string]Secret // additional headers for a gateway
 
-	HTTP     *http.Client  // nil: net/http's defaults
+	HTTP     *http.Client  // nil: one that reaches the host of the service alone
 	Idle     time.Duration // as in wire.Client
 	First    time.Duration // as in wire.Client
 	MaxBytes int64         // as in wire.Client
@@ -106,6 +106,9 @@ func New(c Config) (*Provider, error) {
 	case Chat, Responses:
 	default:
 		return nil, fmt.Errorf("%s does not support API %q, only %q and %q: %w", c.Name, c.API, Chat, Responses, assay.ErrInvalid)
+	}
+	if c.HTTP == nil {
+		c.HTTP = wire.HTTP(base.String())
 	}
 	p.client = wire.Client{
 		Name: c.Name, HTTP: c.HTTP, Header: p.header, Secrets: []Secret{c.Key},

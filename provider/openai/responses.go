@@ -56,7 +56,7 @@ type responseTool struct {
 type (
 	messageItem struct {
 		Role    string `json:"role"`
-		Content string `json:"content"`
+		Content any    `json:"content"` // a string, or parts if there are images
 	}
 	callItem struct {
 		Type      string `json:"type"` // "function_call"
@@ -118,8 +118,8 @@ func items(said llm.Message) []any {
 	for _, r := range said.Results {
 		list = append(list, resultItem{"function_call_output", r.Call, outcome(r)})
 	}
-	if said.Text != "" || len(said.Calls)+len(said.Results) == 0 {
-		list = append(list, messageItem{string(said.Speaker), said.Text})
+	if said.Text != "" || len(said.Images) > 0 || len(said.Calls)+len(said.Results) == 0 {
+		list = append(list, messageItem{string(said.Speaker), inputParts(said)})
 	}
 	for _, c := range said.Calls {
 		var t thought
@@ -131,6 +131,21 @@ func items(said llm.Message) []any {
 		list = append(list, callItem{"function_call", c.ID, c.Name, arguments(c.Arguments)})
 	}
 	return list
+}
+
+// inputParts returns the text of a message, or a list of parts if it has images.
+func inputParts(said llm.Message) any {
+	if len(said.Images) == 0 {
+		return said.Text
+	}
+	var parts []map[string]string
+	for _, img := range said.Images {
+		parts = append(parts, map[string]string{"type": "input_image", "image_url": dataURL(img)})
+	}
+	if said.Text != "" {
+		parts = append(parts, map[string]string{"type": "input_text", "text": said.Text})
+	}
+	return parts
 }
 
 // A response is a complete reply.

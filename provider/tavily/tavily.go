@@ -33,7 +33,7 @@ type Config struct {
 	// Headers are sent with each request. Their values are treated as credentials.
 	Headers map[string]string
 
-	HTTP     *http.Client  // nil: net/http's defaults
+	HTTP     *http.Client  // nil: one that reaches the host of the service alone
 	First    time.Duration // longest wait for the start of a reply; 0: ten minutes
 	Idle     time.Duration // longest silence within a reply; 0: a minute
 	MaxBytes int64         // largest reply; 0: 8 MiB

@@ -141,6 +141,11 @@ func message(t testing.TB, role string, blocks []json.RawMessage) llm.Message {
 			ToolUseID string          `json:"tool_use_id"`
 			Content   string          `json:"content"`
 			IsError   bool            `json:"is_error"`
+			Source    struct {
+				Type      string `json:"type"`
+				MediaType string `json:"media_type"`
+				Data      []byte `json:"data"`
+			} `json:"source"`
 		}
 		if err := json.Unmarshal(raw, &b); err != nil {
 			t.Fatalf("a block of content is not of the format: %v", err)
@@ -148,6 +153,11 @@ func message(t testing.TB, role string, blocks []json.RawMessage) llm.Message {
 		switch b.Type {
 		case "text":
 			m.Text += b.Text
+		case "image":
+			if b.Source.Type != "base64" || m.Text != "" {
+				t.Errorf("an image with the source %q, after the text %q", b.Source.Type, m.Text)
+			}
+			m.Images = append(m.Images, llm.Image{Type: b.Source.MediaType, Data: b.Source.Data})
 		case "tool_use":
 			var object map[string]any
 			if err := json.Unmarshal(b.Input, &object); err != nil {

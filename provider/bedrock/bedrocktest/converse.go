@@ -243,7 +243,13 @@ type message struct {
 }
 
 type block struct {
-	Text    string `json:"text"`
+	Text  string `json:"text"`
+	Image *struct {
+		Format string `json:"format"`
+		Source struct {
+			Bytes []byte `json:"bytes"`
+		} `json:"source"`
+	} `json:"image"`
 	ToolUse *struct {
 		ID    string          `json:"toolUseId"`
 		Name  string          `json:"name"`
@@ -282,6 +288,9 @@ func (m message) read(names map[string]string) llm.Message {
 	}
 	for _, b := range m.Content {
 		out.Text += b.Text
+		if img := b.Image; img != nil {
+			out.Images = append(out.Images, llm.Image{Type: "image/" + img.Format, Data: img.Source.Bytes})
+		}
 		if u := b.ToolUse; u != nil {
 			names[u.ID] = u.Name
 			out.Calls = append(out.Calls, llm.ToolCall{ID: u.ID, Name: u.Name, Arguments: cmp.Or(string(u.Input), "{}")})

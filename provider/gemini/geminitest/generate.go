@@ -71,7 +71,11 @@ func checkHeaders(t testing.TB, r *http.Request) {
 }
 
 type part struct {
-	Text         string `json:"text"`
+	Text   string `json:"text"`
+	Inline *struct {
+		Type string `json:"mimeType"`
+		Data []byte `json:"data"`
+	} `json:"inlineData"`
 	Signature    string `json:"thoughtSignature"`
 	FunctionCall *struct {
 		ID   string          `json:"id"`
@@ -170,6 +174,8 @@ func message(t testing.TB, role string, parts []part, signed bool) llm.Message {
 				r.Text = fmt.Sprint(p.FunctionResponse.Response["output"])
 			}
 			m.Results = append(m.Results, r)
+		case p.Inline != nil:
+			m.Images = append(m.Images, llm.Image{Type: p.Inline.Type, Data: p.Inline.Data})
 		default:
 			m.Text += p.Text
 		}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 )
@@ -48,7 +49,7 @@ const maxErrorBytes = 64 << 10
 // Name. All fields but Name are optional.
 type Client struct {
 	Name    string                // the model's name in errors, as in llm.Error.Model
-	HTTP    *http.Client          // nil: net/http's defaults
+	HTTP    *http.Client          // nil: every call fails
 	Header  func(r *http.Request) // sets the headers of the service, including credentials
 	Secrets []Secret              // removed from errors and replies
 
@@ -181,9 +182,25 @@ func (c *Client) request(ctx context.Context, method, url string, in any) (*http
 	return req, nil
 }
 
+// HTTP returns the client of a service at a base URL if its configuration names none: one that
+// reaches the host of the URL alone.
+func HTTP(base string) *http.Client {
+	var guard *egress.Guard
+	hosts := egress.List{}
+	if r, ok := egress.HostOf(base); ok {
+		hosts = append(hosts, r)
+	}
+	return guard.Scope(egress.Scope{Purpose: egress.Provider, Hosts: hosts, Private: true, Proxy: true}).Client(0)
+}
+
+// closed is the transport of a client without one.
+type closed struct{}
+
+func (closed) RoundTrip(*http.Request) (*http.Response, error) { return nil, egress.ErrRefused }
+
 // client returns the HTTP client, which does not follow redirects.
 func (c *Client) client() *http.Client {
-	var h http.Client
+	h := http.Client{Transport: closed{}} //nolint:egress // reaches nothing
 	if c.HTTP != nil {
 		h = *c.HTTP
 	}

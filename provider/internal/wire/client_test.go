@@ -44,6 +44,7 @@ func hasty() *wire.Client {
 // client returns a client with timeouts long enough for a slow machine.
 func client() *wire.Client {
 	return &wire.Client{
+		HTTP: http.DefaultClient,
 		Name: "test/model", Secrets: []wire.Secret{wire.NewSecret(key)}, Idle: 20 * time.Second, First: 20 * time.Second, MaxBytes: 1 << 16,
 		Header: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key) },
 	}

@@ -43,6 +43,9 @@ func (e Endpoint) Client(s Service) (Client, string, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return Client{}, "", fmt.Errorf("the address of %s is not an HTTP URL: %w", name, assay.ErrInvalid)
 	}
+	if e.HTTP == nil {
+		e.HTTP = HTTP(base)
+	}
 	secrets := []Secret{e.Key}
 	for _, value := range e.Headers {
 		secrets = append(secrets, NewSecret(value))

@@ -4,6 +4,7 @@ package openaitest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -367,13 +368,52 @@ func encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
+// Content is the content of a message: a string, or a list of texts and images.
+type Content struct {
+	Text   string
+	Images []llm.Image
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	if data[0] != '[' {
+		return json.Unmarshal(data, &c.Text)
+	}
+	var parts []struct {
+		Type  string          `json:"type"`
+		Text  string          `json:"text"`
+		Image json.RawMessage `json:"image_url"` // an object with the URL, or in the responses API the URL
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.Image == nil {
+			c.Text += p.Text
+			continue
+		}
+		var url string
+		var object struct{ URL string }
+		if json.Unmarshal(p.Image, &url) != nil && json.Unmarshal(p.Image, &object) == nil {
+			url = object.URL
+		}
+		head, encoded, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+		image, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return err
+		}
+		c.Images = append(c.Images, llm.Image{Type: head, Data: image})
+	}
+	return nil
+}
+
 // chatRequest decodes a chat request.
 func chatRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	checkRequest(t, r, "chat/completions")
 	var in struct {
 		Messages []struct {
 			Role    string
-			Content *string
+			Content *Content
 			Calls   []struct {
 				ID, Type string
 				Function struct{ Name, Arguments string }
@@ -400,7 +440,7 @@ func chatRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	for _, m := range in.Messages {
 		text := ""
 		if m.Content != nil {
-			text = *m.Content
+			text = m.Content.Text
 		} else if len(m.Calls) == 0 {
 			t.Errorf("a message of %s has neither text nor calls", m.Role)
 		}
@@ -411,6 +451,9 @@ func chatRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 			out.Messages = append(out.Messages, llm.Message{Speaker: llm.User, Results: []llm.ToolResult{{Call: m.CallID, Text: text}}})
 		default:
 			message := llm.Message{Speaker: llm.Speaker(m.Role), Text: text}
+			if m.Content != nil {
+				message.Images = m.Content.Images
+			}
 			for _, c := range m.Calls {
 				checkObject(t, c.Function.Arguments)
 				message.Calls = append(message.Calls, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})

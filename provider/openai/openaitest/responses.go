@@ -136,7 +136,8 @@ func responseRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 	var in struct {
 		Instructions string
 		Input        []struct {
-			Type, Role, Content     string
+			Type, Role              string
+			Content                 Content
 			CallID                  string `json:"call_id"`
 			Name, Arguments, Output string
 		}
@@ -172,7 +173,7 @@ func responseRequest(t testing.TB, r *http.Request, body []byte) llm.Request {
 		case "function_call_output":
 			out.Messages = append(out.Messages, llm.Message{Speaker: llm.User, Results: []llm.ToolResult{{Call: item.CallID, Text: item.Output}}})
 		default:
-			out.Messages = append(out.Messages, llm.Message{Speaker: llm.Speaker(item.Role), Text: item.Content})
+			out.Messages = append(out.Messages, llm.Message{Speaker: llm.Speaker(item.Role), Text: item.Content.Text, Images: item.Content.Images})
 		}
 	}
 	for _, tool := range in.Tools {
