@@ -41,6 +41,10 @@ type Passage struct {
 	Quote   string   `json:"quote"`
 	Context string   `json:"context"` // contains Quote
 	Heading []string `json:"heading"` // the document's title first
+
+	// Obtained states how the text was obtained if the source does not contain it as text; see
+	// assay.ProvenanceKind.Label.
+	Obtained string `json:"obtained,omitempty"`
 }
 
 // A Judgement is the verdict of a verifier on one claim.

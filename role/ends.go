@@ -18,4 +18,4 @@ func Ends(ctx context.Context, err error) bool {
 }
 
 // ending are the errors that end a run.
-var ending = []error{assay.ErrBudget, assay.ErrDeadline, assay.ErrSuspended, assay.ErrDiverged, assay.ErrLeased}
+var ending = []error{assay.ErrBudget, assay.ErrDeadline, assay.ErrSuspended, assay.ErrDiverged, assay.ErrLeased, assay.ErrQuota, assay.ErrStopped, assay.ErrCancelled}

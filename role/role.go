@@ -49,6 +49,8 @@ const (
 	QuerierTask   = "querier"   // of the rewriter: the next-best sub-query
 	ClarifierTask = "clarifier" // of the rewriter
 
+	DescriberTask = "describer" // of the generator: what a figure shows
+
 	ActorPlanTask     = "actor_plan"     // of the actor, like the tasks below
 	ActorCritiqueTask = "actor_critique" //
 	AgentTask         = "agent"          // an actor with the style AllInOne
@@ -73,6 +75,8 @@ func Of(task string) string {
 		return PlannerRole
 	case QuerierTask, ClarifierTask:
 		return RewriterRole
+	case DescriberTask:
+		return GeneratorRole
 	case ActorPlanTask, ActorCritiqueTask, AgentTask, ExtractorTask, SummariserTask, ComparerTask:
 		return ActorRole
 	case AnalystTask, ReflectorTask, CriticTask, ScorerTask, RefinerTask, RetrievalGraderTask, SupportGraderTask, AnswerGraderTask:

@@ -158,8 +158,8 @@ func parseBudgetError(path, message string) *BudgetError {
 	return e
 }
 
-// StopReason returns the reason to stop for err: the part of the budget in a [BudgetError], or
-// assay.StopDeadline. It reports false for any other error.
+// StopReason returns the reason to stop for err: the part of the budget in a [BudgetError],
+// assay.StopDeadline, assay.StopQuota, assay.StopStopped or assay.StopCancelled. It reports false for any other error.
 func StopReason(err error) (assay.Stop, bool) {
 	var budget *BudgetError
 	switch {
@@ -167,6 +167,12 @@ func StopReason(err error) (assay.Stop, bool) {
 		return budget.Stop, true
 	case errors.Is(err, assay.ErrDeadline):
 		return assay.StopDeadline, true
+	case errors.Is(err, assay.ErrStopped):
+		return assay.StopStopped, true
+	case errors.Is(err, assay.ErrCancelled):
+		return assay.StopCancelled, true
+	case errors.Is(err, assay.ErrQuota):
+		return assay.StopQuota, true
 	}
 	return "", false
 }

@@ -24,9 +24,10 @@
 //
 // # Stopping
 //
-// Three kinds of error are recorded like any other result: an error of a step, a step that the
-// budget refuses ([BudgetError]) and a step that the run's wall time ends or refuses
-// (assay.ErrDeadline). A strategy handles them and continues.
+// Five kinds of error are recorded like any other result: an error of a step, a step that the budget
+// refuses ([BudgetError]), a step that the run's wall time ends or refuses (assay.ErrDeadline), a
+// step that the [Ledger] refuses (assay.ErrQuota) and a step that an administrator's stop ends or
+// refuses (assay.ErrStopped). A strategy handles them and continues.
 //
 // Four events are not recorded and halt the run, so that the journal holds no step that a resumed
 // run would not take: the end of the caller's context, a journal failure, a divergence

@@ -11,7 +11,7 @@ import (
 var kinds = []error{
 	assay.ErrInvalid, assay.ErrNotFound, assay.ErrBudget, assay.ErrDeadline, assay.ErrLocked, assay.ErrLeased,
 	assay.ErrReadOnly, assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged, assay.ErrDiverged,
-	assay.ErrUnavailable, assay.ErrSuspended,
+	assay.ErrUnavailable, assay.ErrSuspended, assay.ErrUnauthenticated, assay.ErrForbidden, assay.ErrQuota, assay.ErrStopped, assay.ErrBusy, assay.ErrCancelled, assay.ErrReused, assay.ErrChanged,
 }
 
 // A StepError is the error of a step in its recorded form.

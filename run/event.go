@@ -29,6 +29,7 @@ type Event struct {
 
 	// The remaining fields are set at the end of a step.
 
+	Ordinal int             // in the journal; -1 if the step was not recorded
 	Output  json.RawMessage // canonical JSON; nil if there is none
 	Err     error           // as Do returns it
 	Usage   assay.Usage
@@ -43,7 +44,7 @@ func (r *Run) tell(e Event, rec assay.Record, err error) {
 	}
 	e.Path, e.Kind, e.Model, e.Input, e.Started = rec.Path, rec.Kind, rec.Model, rec.Input, rec.Started
 	if e.Phase == StepEnd {
-		e.Output, e.Err, e.Usage, e.Elapsed, e.Active = rec.Output, err, rec.Usage, rec.Elapsed, rec.Active
+		e.Ordinal, e.Output, e.Err, e.Usage, e.Elapsed, e.Active = rec.Ordinal, rec.Output, err, rec.Usage, rec.Elapsed, rec.Active
 	}
 	r.observing.Lock()
 	defer r.observing.Unlock()

@@ -34,12 +34,25 @@ type Config struct {
 	// The strategy counts Iterations.
 	Budget assay.Budget
 
+	// Ledger, if not nil, keeps limits besides Budget, which other runs share.
+	Ledger Ledger
+
+	// Stop, if not nil, ends when the run is to end with what it has. Steps that search, call a model
+	// or leave the machine are then refused with assay.ErrStopped, and those in progress are
+	// cancelled. Unlike the end of the caller's context this is recorded and does not halt the run.
+	Stop context.Context
+
 	// Now reads the clock; nil means time.Now. Only differences count.
 	Now func() time.Time
 
 	// Observe, if not nil, is called when a step starts and when it ends. Calls are sequential and
 	// in the goroutine that takes the step, which waits. Observe must not take steps.
 	Observe func(Event)
+
+	// Within, if not nil, returns the context in which the step at a path is performed, after Observe
+	// was called for its start. The context must be derived from the given one. Within is not called
+	// for steps that are taken from the journal.
+	Within func(ctx context.Context, path string) context.Context
 }
 
 // A Run is the session of one question in progress.
@@ -50,11 +63,14 @@ type Run struct {
 	wall     time.Duration // 0: no limit
 	now      func() time.Time
 	start    time.Time
-	base     time.Duration // the run's active time before start
+	base     time.Duration   // the run's active time before start
+	ledger   Ledger          // nil: none
+	stopping context.Context // ends when the run is to end with what it has; nil: never
 	root     *branch
 
 	observing sync.Mutex // serialises calls of observe
 	observe   func(Event)
+	within    func(context.Context, string) context.Context // nil: the context stays the same
 
 	mu      sync.Mutex
 	taken   map[string]bool // paths of all steps taken so far
@@ -74,12 +90,13 @@ func New(cfg Config) (*Run, error) {
 
 // Replay returns a run that executes nothing: each step returns its result from cfg.Records, and a
 // step without one is a [DivergenceError]. Branches run sequentially. cfg.Journal must be nil.
-// Budget and Now are ignored, because refusals and clock readings are in the records. Otherwise
-// Replay is like New.
+// Budget, Ledger, Stop and Now are ignored, because refusals and clock readings are in the records.
+// Otherwise Replay is like New.
 func Replay(cfg Config) (*Run, error) {
 	if cfg.Journal != nil {
 		return nil, fmt.Errorf("replay of run %q has a journal: %w", cfg.Run, assay.ErrInvalid)
 	}
+	cfg.Ledger, cfg.Stop = nil, nil
 	return newRun(cfg)
 }
 
@@ -88,7 +105,8 @@ func newRun(cfg Config) (*Run, error) {
 		return nil, fmt.Errorf("run without an ID: %w", assay.ErrInvalid)
 	}
 	r := &Run{
-		id: cfg.Run, journal: cfg.Journal, wall: cfg.Budget.Wall, now: cfg.Now, observe: cfg.Observe,
+		id: cfg.Run, journal: cfg.Journal, wall: cfg.Budget.Wall, now: cfg.Now, observe: cfg.Observe, within: cfg.Within,
+		ledger: cfg.Ledger, stopping: cfg.Stop,
 		recorded: make(map[string]assay.Record, len(cfg.Records)),
 		root:     &branch{limit: limitOf(cfg.Budget)},
 		taken:    map[string]bool{},
@@ -205,17 +223,18 @@ func (r *Run) halted() error {
 // ended. A result that was paid for is kept, but a journal that hangs does not hang the run.
 const appendGrace = 2 * time.Second
 
-// append stores rec, and halts the run if that fails.
-func (r *Run) append(ctx context.Context, rec assay.Record) error {
+// append stores rec, sets its ordinal, and halts the run if that fails.
+func (r *Run) append(ctx context.Context, rec *assay.Record) error {
 	ctx, cancel := outlive(ctx, appendGrace)
 	defer cancel()
-	stored, err := r.journal.Append(ctx, rec)
+	stored, err := r.journal.Append(ctx, *rec)
 	if err != nil {
 		return r.stop(fmt.Errorf("step %s: write journal: %w", rec.Path, err))
 	}
-	if !sameResult(rec, stored) {
+	if !sameResult(*rec, stored) {
 		return r.stop(fmt.Errorf("step %s: journal returned another record than it was given: %w", rec.Path, assay.ErrDamaged))
 	}
+	rec.Ordinal = stored.Ordinal
 	return nil
 }
 

@@ -405,9 +405,9 @@ func TestObserve(t *testing.T) {
 			{Phase: StepStart, Path: "ok", Kind: assay.StepSearch, Input: json.RawMessage(`1`)},
 			{Phase: StepEnd, Path: "ok", Kind: assay.StepSearch, Input: json.RawMessage(`1`), Output: json.RawMessage(`"out"`)},
 			{Phase: StepStart, Path: "bad", Kind: assay.StepSearch, Input: json.RawMessage(`2`)},
-			{Phase: StepEnd, Path: "bad", Kind: assay.StepSearch, Input: json.RawMessage(`2`), Err: &StepError{"bad", assay.ErrNotFound, "not found"}},
+			{Phase: StepEnd, Ordinal: 1, Path: "bad", Kind: assay.StepSearch, Input: json.RawMessage(`2`), Err: &StepError{"bad", assay.ErrNotFound, "not found"}},
 			{Phase: StepStart, Path: "refused", Kind: assay.StepModel, Model: "m", Input: json.RawMessage(`3`)},
-			{Phase: StepEnd, Path: "refused", Kind: assay.StepModel, Model: "m", Input: json.RawMessage(`3`), Err: refused},
+			{Phase: StepEnd, Ordinal: 2, Path: "refused", Kind: assay.StepModel, Model: "m", Input: json.RawMessage(`3`), Err: refused},
 		}
 		for i := range list {
 			list[i].Replayed = replayed
@@ -437,4 +437,44 @@ func sameKind(a, b error) bool {
 		return a == b
 	}
 	return a.Error() == b.Error() && errors.Is(a, assay.ErrNotFound) == errors.Is(b, assay.ErrNotFound)
+}
+
+// TestWithin checks that a step is performed in the context that Within returns, that the steps of a
+// group inherit it, and that Within is not called for steps of the journal.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	var asked []string
+	config := Config{Run: "r", Journal: &Memory{}, Within: func(ctx context.Context, path string) context.Context {
+		asked = append(asked, path)
+		outer, _ := ctx.Value(key{}).(string)
+		return context.WithValue(ctx, key{}, outer+">"+path)
+	}}
+	strategy := func(r *Run) string {
+		got := ""
+		_, err := Group(t.Context(), r.Scope(), Step{Name: "job", Kind: assay.StepRole}, 1, func(ctx context.Context, s Scope, _ int) (int, error) {
+			return Do(ctx, s, Step{Name: "call", Kind: assay.StepModel}, 1, func(ctx context.Context, _ int) (int, assay.Usage, error) {
+				got, _ = ctx.Value(key{}).(string)
+				return 1, assay.Usage{}, nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	r, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strategy(r), ">job>job/call"; got != want {
+		t.Errorf("the step is performed in %q, want %q", got, want)
+	}
+	config.Records, asked = config.Journal.(*Memory).Records(), nil
+	if r, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	if strategy(r); len(asked) > 0 {
+		t.Errorf("Within was called for steps of the journal: %q", asked)
+	}
 }

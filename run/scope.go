@@ -17,6 +17,8 @@ type Scope struct {
 	branch *branch
 	path   string        // "sub[1]/round[0]"; empty for the outermost
 	until  time.Duration // active time at which its steps end; 0: the run's wall time
+
+	closing bool // see Closing
 }
 
 // Path returns the path of s: "sub[1]/round[0]", empty for the outermost scope.

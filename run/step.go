@@ -38,7 +38,8 @@ type Step struct {
 // An error of fn is recorded by its kind (the assay.Err value that it wraps) and text, and Do
 // returns a [StepError] with those; other error types are lost. A step that exceeds the budget is
 // refused with a [BudgetError] without calling fn. If the wall time is spent, the error is
-// assay.ErrDeadline. All of these cost the amount that fn returned, and every replay returns them
+// assay.ErrDeadline; if the ledger refuses the step, it is assay.ErrQuota; and if the run is to end,
+// see [Config], it is assay.ErrStopped. All of these cost the amount that fn returned, and every replay returns them
 // again.
 //
 // Other errors are not recorded: assay.ErrSuspended from fn, and errors that halt the run (see the
@@ -78,7 +79,7 @@ func do[In, Out any](ctx context.Context, s Scope, path string, step Step, in In
 		raw, err := roundTrip(v, &out)
 		return raw, usage, err
 	}
-	if err := s.perform(ctx, rec, step.Reserve, perform); err != nil {
+	if err := s.perform(ctx, rec, step.Reserve, s.untilStop(step.Kind, perform)); err != nil {
 		return none, err
 	}
 	return out, nil
@@ -157,8 +158,11 @@ func (s Scope) repeat(rec assay.Record, out any) error {
 // perform executes the step rec for the first time and records its result.
 func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (err error) {
 	r := s.run
-	rec.Started = r.now()
+	rec.Started, rec.Ordinal = r.now(), -1
 	r.tell(Event{Phase: StepStart}, rec, nil)
+	if r.within != nil {
+		ctx = r.within(ctx, rec.Path)
+	}
 	returned := false
 	defer func() {
 		if !returned {
@@ -175,7 +179,12 @@ func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usag
 // Do returns.
 func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usage, fn effect) error {
 	r := s.run
+	reserve = nonNegative(reserve)
 	output, usage, err := s.attempt(ctx, *rec, reserve, fn)
+	if s.unrecorded(ctx, err) {
+		// The reservation of a step that cannot be settled stays until the lease is closed.
+		defer func() { _ = s.giveBack(ctx, rec.Path, reserve, nonNegative(usage)) }()
+	}
 	rec.Usage = nonNegative(usage)
 	ended := r.now()
 	rec.Elapsed, rec.Active = max(0, ended.Sub(rec.Started)), r.activeAt(ended)
@@ -195,7 +204,7 @@ func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usag
 	default:
 		rec.Error = recordError(err)
 	}
-	if err := r.append(ctx, *rec); err != nil {
+	if err := r.append(ctx, rec); err != nil {
 		rec.Output = nil // the result is not durable
 		return err
 	}
@@ -203,18 +212,36 @@ func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usag
 	return restoreError(rec.Path, rec.Error)
 }
 
-// attempt calls fn, unless the budget or the wall time refuses the step.
+// unrecorded reports whether a step that ended with err gets no record.
+func (s Scope) unrecorded(ctx context.Context, err error) bool {
+	if err == nil {
+		return false
+	}
+	_, halted := errors.AsType[haltError](err)
+	return halted || errors.Is(err, assay.ErrSuspended) || gone(ctx) || errors.Is(err, context.Canceled) && ctx.Err() == nil
+}
+
+// attempt calls fn, unless the budget, the wall time, the ledger or a stop refuses the
+// step.
 func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (json.RawMessage, assay.Usage, error) {
-	if err := s.branch.reserve(nonNegative(reserve)); err != nil {
+	if err := s.branch.reserve(reserve); err != nil {
 		return nil, assay.Usage{}, err
 	}
+	if s.refusesAfterStop(rec.Kind) && s.run.ended() {
+		return nil, assay.Usage{}, s.run.stoppedError(nil)
+	}
 	deadline := s.deadline(rec.Kind)
+	var left time.Duration
+	if deadline > 0 {
+		if left = deadline - s.run.activeAt(s.run.now()); left <= 0 {
+			return nil, assay.Usage{}, deadlineError(deadline, nil)
+		}
+	}
+	if err := s.setAside(ctx, rec.Path, reserve); err != nil {
+		return nil, assay.Usage{}, err
+	}
 	if deadline == 0 {
 		return fn(ctx)
-	}
-	left := deadline - s.run.activeAt(s.run.now())
-	if left <= 0 {
-		return nil, assay.Usage{}, deadlineError(deadline, nil)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, left, errWall)
 	defer cancel()

@@ -26,7 +26,12 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 		writeClaim(a, &text, c)
 	}
 	a.Text = text.String()
-	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
+	sortCitations(a.Citations)
+}
+
+// sortCitations sorts citations by claim, number and place.
+func sortCitations(citations []assay.Citation) {
+	slices.SortStableFunc(citations, func(x, y assay.Citation) int {
 		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
 	})
 }

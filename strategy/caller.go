@@ -25,6 +25,9 @@ type caller struct {
 	until  time.Time // end of the share; zero before the first call
 }
 
+// CallerIn returns a caller that makes its calls in a scope, for work that is not a strategy's.
+func CallerIn(s run.Scope) role.Caller { return &caller{scope: s, share: 1} }
+
 // Shares of the run's remaining time for the jobs. A provider that exceeds its share has failed,
 // and its fallback still has time to answer. Most of the time is for writing the answer.
 const (
@@ -83,6 +86,7 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 	}
 	call.Request.Attempts = min(maxAttempts, max(1, s.Affords(attempt(most))))
 	step := run.Step{Name: "model", Kind: assay.StepModel, Model: call.Model.Model(), Reserve: most}
+	further := s.Further(step.Name)
 	return run.Do(ctx, s, step, call, func(ctx context.Context, call role.Call) (llm.Response, assay.Usage, error) {
 		var stream func(llm.Delta)
 		if c.stream != nil {
@@ -90,10 +94,27 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 		}
 		limited, cancel := c.within(ctx)
 		defer cancel()
+		call.Request.Attempts = granted(ctx, further, call.Request.Attempts, attempt(most))
 		r, err := call.Model.Generate(limited, call.Request, stream)
 		err = slow(limited, call.Model.Model(), err)
 		return r, onceCounted(spent(r.Usage, err)), err
 	})
+}
+
+// granted returns how many of the attempts of a call the limits that runs share allow. The first is
+// reserved already.
+func granted(ctx context.Context, further func(context.Context, assay.Usage) error, attempts int, each assay.Usage) int {
+	for further != nil && attempts > 1 {
+		more := assay.Usage{}
+		for range attempts - 1 {
+			more = more.Add(each)
+		}
+		if further(ctx, more) == nil {
+			break
+		}
+		attempts--
+	}
+	return attempts
 }
 
 // attempt returns the cost of a further attempt of a call that may cost up to most: it is not

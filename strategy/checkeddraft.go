@@ -183,7 +183,7 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
 		return w, err
 	}
-	w.byModel = model != "" && !w.draft.StoodIn
+	w.byModel = e.writer() != "" && !quotes && !w.draft.StoodIn // a replay has no model now
 	w.quoted = quotes || w.draft.StoodIn
 	notes.outcome(role.GeneratorRole, w.draft.Outcome)
 	w.draft.Open = questionSources(e.Question).lines(w.draft.Open)

@@ -23,6 +23,11 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
 			notes.say(assay.NoteRole, "generator: an unknown citation number was left out")
 		}
+		if quoted && quotesDescription(st, evidence, passages) {
+			unusable = append(unusable, i)
+			notes.say(assay.NoteLeftOut, "a model's description of an image is not quoted as the words of the document")
+			continue
+		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim
 		var text string
@@ -67,6 +72,18 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		}
 	}
 	return bySection(claims), unusable
+}
+
+// quotesDescription reports whether the words of a statement are in a model's description of an image,
+// or rest on one.
+func quotesDescription(st role.Statement, evidence []assay.Evidence, passages []passage) bool {
+	return slices.ContainsFunc(st.Evidence, func(n int) bool {
+		if n < 1 || n > len(evidence) {
+			return false
+		}
+		start, end := ground.Locate(st.Text, passages[n-1].Text)
+		return passages[n-1].describes(evidence[n-1].Hit, start, end)
+	})
 }
 
 // resolve sets the standalone form of each claim, given the question and the claim before it.

@@ -215,6 +215,7 @@ func (r *Result) setClosest(found []subQuestion) {
 		r.closest = append(r.closest, assay.Closest{
 			URI: h.URI, Title: h.Title, Heading: heading, Line: h.Line,
 			Relevance: h.Scores.Relevance, Quote: opening(h.Text),
+			Provenance: h.Chunk.Provenance, Confidence: h.Chunk.Confidence, Model: h.Chunk.Model,
 		})
 	}
 }

@@ -83,8 +83,12 @@ func decide(e evidenceState, v verdictState, stop assay.Stop) (assay.Status, ass
 		return assay.Incomplete, assay.ReasonAmbiguous
 	case v.supported:
 		status, reason := decideSupported(e, v)
-		if stop == assay.StopMalformed && status == assay.Answered {
+		switch {
+		case status != assay.Answered:
+		case stop == assay.StopMalformed:
 			return assay.Incomplete, assay.ReasonMalformed
+		case stop == assay.StopStopped, stop == assay.StopCancelled:
+			return assay.Incomplete, assay.ReasonGaps
 		}
 		return status, reason
 	}
@@ -155,10 +159,11 @@ func decideUnsupported(e evidenceState, v verdictState, stop assay.Stop) (assay.
 	return assay.NotFound, assay.ReasonUnsupported
 }
 
-// spentBy reports whether a run stopped because it ran out of time, calls, tokens or money.
+// spentBy reports whether a run stopped because it ran out of time, calls, tokens or money, reached a
+// limit that it shares, or was stopped.
 func spentBy(stop assay.Stop) bool {
 	switch stop {
-	case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget:
+	case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget, assay.StopQuota, assay.StopStopped, assay.StopCancelled:
 		return true
 	}
 	return false

@@ -188,8 +188,18 @@ func TestOnlyDecideSetsStatus(t *testing.T) {
 			}
 		}
 	}
-	want := []string{
+	want := []string{ // by file
 		"result.go: r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))",
+		"../engine/canary.go: Run: a.Run, Question: a.Question, Strategy: a.Strategy, Status: assay.Rejected, Reason: assay.ReasonWithheld,",
+		// The end of a run that describes images, which answers no question.
+		"../engine/describe.go: Status: assay.Answered, Stop: assay.StopSufficient, Question: describeQuestion, Strategy: describeStrategy, Run: r.Run, Usage: r.Usage,",
+		"../engine/describe.go: a.Status, a.Justification = assay.Incomplete, r.Problem",
+		// What a person decided, and what callers see until then.
+		"../engine/reviewdraft.go: shown.Status, shown.Reason = assay.PendingReview, assay.ReasonReview",
+		"../engine/reviewdraft.go: shown.Status, shown.Reason = assay.Rejected, assay.ReasonReviewer",
+		"../engine/reviewruling.go: a.Status, a.Reason = assay.Answered, assay.ReasonSupported",
+		"../engine/reviewruling.go: a.Status, a.Reason = assay.Incomplete, assay.ReasonReviewerStatement",
+		`../engine/reviewruling.go: kind, detail.Status, with.Answer = "review.decided", after.answer.Status, &after.answer`,
 		"../engine/runs.go: s.Status, s.Stop = r.Answer.Status, r.Answer.Stop", // summary of a stored answer
 	}
 	if !slices.Equal(found, want) {

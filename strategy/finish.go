@@ -249,6 +249,9 @@ func (w checkedDraft) opposing(claims []checkedClaim, evidence []assay.Evidence,
 	var others []checkedClaim
 	add := func(n, start, end int) {
 		p := passages[n]
+		if p.describes(evidence[n].Hit, start, end) {
+			return
+		}
 		text := strings.Join(strings.Fields(p.Text[start:end]), " ")
 		if said[text] {
 			return
@@ -313,7 +316,10 @@ func (c checkedClaim) restsOnly(document string) bool {
 
 // passageOf returns a citation in the form that the verifier judges.
 func passageOf(c assay.Citation, p passage) ground.Passage {
-	return ground.Passage{Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...)}
+	return ground.Passage{
+		Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...),
+		Obtained: c.Provenance.Label(c.Confidence, c.Model),
+	}
 }
 
 // A span names the bytes [Start, End) of a document version.
@@ -324,10 +330,23 @@ type span struct {
 	End      int    `json:"end"`
 }
 
-// A passage is the stored text of one piece of evidence. Offsets of its anchors are relative to it.
+// A passage is the stored text of one piece of evidence. Offsets of its anchors and structure are
+// relative to it.
 type passage struct {
-	Text    string         `json:"text"` // empty: deleted, hidden, or not what the search returned
-	Anchors []assay.Anchor `json:"anchors"`
+	Text      string          `json:"text"` // empty: deleted, hidden, or not what the search returned
+	Anchors   []assay.Anchor  `json:"anchors"`
+	Structure assay.Structure `json:"structure,omitzero"` // see assay.Structure.In
+	Aliases   []string        `json:"aliases,omitempty"`
+}
+
+// described reports whether a hit is a model's description, which is not quoted as the words of the
+// document.
+func described(h assay.Hit) bool { return h.Chunk.Provenance == assay.ProvenanceDescribed }
+
+// describes reports whether the bytes [start, end) of a hit's passage have words of a description. A
+// page that an agent read may have both text of the document and descriptions.
+func (p passage) describes(h assay.Hit, start, end int) bool {
+	return described(h) || p.Structure.ProvenanceOf(start, end).Kind == assay.ProvenanceDescribed
 }
 
 // read reads the bytes of the evidence from the stored documents, so that a citation quotes the
@@ -361,7 +380,9 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 				documents[key] = d
 			}
 			if 0 <= sp.Start && sp.Start <= sp.End && sp.End <= len(d.Text) {
-				passages[i] = passage{Text: d.Text[sp.Start:sp.End], Anchors: d.AnchorsIn(sp.Start, sp.End)}
+				passages[i] = passage{
+					Text: d.Text[sp.Start:sp.End], Anchors: d.AnchorsIn(sp.Start, sp.End), Structure: d.Structure.In(sp.Start, sp.End), Aliases: d.Aliases,
+				}
 			}
 		}
 		return passages, assay.Usage{}, nil
@@ -388,14 +409,14 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 // access is denied.
 func (e Env) document(ctx context.Context, id, version string) (assay.Document, error) {
 	acl, err := e.Content.ACL(ctx, id)
-	if errors.Is(err, assay.ErrNotFound) || err == nil && !e.Access.Allows(acl) {
+	if errors.Is(err, assay.ErrNotFound) {
 		return assay.Document{}, nil
 	}
 	if err != nil {
 		return assay.Document{}, err
 	}
 	d, err := e.Content.Version(ctx, id, version)
-	if errors.Is(err, assay.ErrNotFound) {
+	if errors.Is(err, assay.ErrNotFound) || err == nil && !e.Access.Allows(d.Collection, acl) {
 		return assay.Document{}, nil
 	}
 	return d, err
@@ -454,12 +475,20 @@ func citation(ev assay.Evidence, p passage, start, end int) assay.Citation {
 		Title:    h.Title,
 		Heading:  slices.Clone(h.Chunk.Headings),
 		Page:     page,
+		Link:     assay.PageLink(h.URI, page),
 		Line:     line,
 		Start:    h.Chunk.Start + start,
 		End:      h.Chunk.Start + end,
 		Quote:    p.Text[start:end],
 		Origin:   h.Origin,
+		Boxes:    p.Structure.Rectangles(start, end),
+		Aliases:  slices.Clone(p.Aliases),
 	}
+	from := p.Structure.ProvenanceOf(start, end)
+	if h.Chunk.Provenance == assay.ProvenanceDescribed { // whatever the structure says
+		from.Kind, from.Model = h.Chunk.Provenance, h.Chunk.Model
+	}
+	c.Provenance, c.Confidence, c.Model = from.Kind, from.Confidence, from.Model
 	if c.Heading == nil {
 		c.Heading = []string{}
 	}

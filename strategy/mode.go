@@ -31,7 +31,7 @@ func (m Mode) Check() error {
 	for i, mode := range Modes() {
 		names[i] = string(mode)
 	}
-	return fmt.Errorf("unknown mode %q, want one of %s: %w", string(m), strings.Join(names, ", "), assay.ErrInvalid)
+	return fmt.Errorf("unknown mode %.100q, want one of %s: %w", string(m), strings.Join(names, ", "), assay.ErrInvalid)
 }
 
 // count returns n scaled by m and rounded up, so that 1 stays at least 1.

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// quoteFallback is the fallback for a run that exhausted its calls, tokens, money or search time
-// before a draft was written. It searches for the question itself, grades the passages without a
+// quoteFallback is the fallback for a run that exhausted its calls, tokens, money or search time, or
+// was stopped, before a draft was written. It searches for the question itself, grades the passages without a
 // model, quotes them and verifies the quotations. Such an answer is always incomplete. If no
 // quotation is supported, quoteFallback returns the answer unchanged.
 func (e Env) quoteFallback(ctx context.Context, s run.Scope, answer Result) (Result, error) {
@@ -23,6 +23,7 @@ func (e Env) quoteFallback(ctx context.Context, s run.Scope, answer Result) (Res
 	e = e.withLocalGrader().withoutWriter()
 	e.Roles.Generator = e.Roles.Quoter
 	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time reserved for writing, which is no longer needed
+	s = s.Closing()
 	sq, err := e.searchQuestion(ctx, s, e.Question, assay.Filter{})
 	if err != nil {
 		return answer, err

@@ -113,11 +113,16 @@ func (w *checkedDraft) quote(which []int, refused []replacement) {
 	var checked []checkedClaim
 	for i, c := range w.checked {
 		k := slices.Index(which, i)
-		if k < 0 || refused[k].Passage < 0 {
+		replaced := k >= 0 && refused[k].Passage >= 0
+		if !replaced {
 			checked = append(checked, c)
 			continue
 		}
 		r, number := refused[k], c.cited[refused[k].Passage].Number
+		if w.passages[number-1].describes(w.evidence[number-1].Hit, r.Start, r.End) {
+			checked = append(checked, c)
+			continue
+		}
 		text := strings.Join(strings.Fields(r.text()), " ")
 		c.replaced = true
 		if checked = append(checked, c); shown[text] {

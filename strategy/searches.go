@@ -27,7 +27,7 @@ type madeSearch struct {
 // once makes a search, or returns the results of the same search made before. Of several at the same
 // time one is made, and the others wait for it. A search that failed is made again by the next,
 // because the failure may be that of its own branch.
-func (s *searches) once(ctx context.Context, in searchInput, limit assay.Usage, r assay.Retriever) (assay.Results, assay.Usage, error) {
+func (s *searches) once(ctx context.Context, in searchInput, meter *llm.Meter, r assay.Retriever) (assay.Results, assay.Usage, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return assay.Results{}, assay.Usage{}, err
@@ -36,7 +36,7 @@ func (s *searches) once(ctx context.Context, in searchInput, limit assay.Usage, 
 	for {
 		mine, before := s.claim(key)
 		if mine != nil {
-			return s.search(ctx, key, mine, in, limit, r)
+			return s.search(ctx, key, mine, in, meter, r)
 		}
 		select {
 		case <-before.done:
@@ -65,7 +65,7 @@ func (s *searches) claim(key string) (mine, before *madeSearch) {
 }
 
 // search makes a search. It forgets the search if that fails or panics.
-func (s *searches) search(ctx context.Context, key string, m *madeSearch, in searchInput, limit assay.Usage, r assay.Retriever) (assay.Results, assay.Usage, error) {
+func (s *searches) search(ctx context.Context, key string, m *madeSearch, in searchInput, meter *llm.Meter, r assay.Retriever) (assay.Results, assay.Usage, error) {
 	defer func() {
 		if !m.ok {
 			s.mu.Lock()
@@ -74,7 +74,6 @@ func (s *searches) search(ctx context.Context, key string, m *madeSearch, in sea
 		}
 		close(m.done)
 	}()
-	meter := llm.NewMeter(limit)
 	found, err := r.Retrieve(llm.WithMeter(ctx, meter), in.Access, in.Query)
 	m.found, m.ok = found, err == nil
 	usage := meter.Spent()

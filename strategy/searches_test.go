@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
 )
 
 // retrieving is a retriever made of a function.
@@ -32,7 +33,7 @@ func TestSearchOnce(t *testing.T) {
 		})
 		s := &searches{}
 		in := searchInput{Query: assay.Query{Text: "Who?"}}
-		if _, u, err := s.once(t.Context(), in, assay.Usage{}, r); err == nil || u.Searches != 1 {
+		if _, u, err := s.once(t.Context(), in, llm.NewMeter(assay.Usage{}), r); err == nil || u.Searches != 1 {
 			t.Errorf("the failed search: %+v, %v", u, err)
 		}
 		var wg sync.WaitGroup
@@ -40,7 +41,7 @@ func TestSearchOnce(t *testing.T) {
 		var spent assay.Usage
 		for range 3 {
 			wg.Go(func() {
-				found, u, err := s.once(t.Context(), in, assay.Usage{}, r)
+				found, u, err := s.once(t.Context(), in, llm.NewMeter(assay.Usage{}), r)
 				if err != nil || found.Chunks != 7 {
 					t.Errorf("found %+v, %v", found, err)
 				}
@@ -54,7 +55,7 @@ func TestSearchOnce(t *testing.T) {
 			t.Errorf("%d searches were made, and %+v spent for three after the first; want 2 and 1", made, spent)
 		}
 		other := searchInput{Query: assay.Query{Text: "Who?", Limit: 3}}
-		if _, _, err := s.once(t.Context(), other, assay.Usage{}, r); err != nil || made != 3 {
+		if _, _, err := s.once(t.Context(), other, llm.NewMeter(assay.Usage{}), r); err != nil || made != 3 {
 			t.Errorf("another query: %d searches, %v", made, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lexical"
 	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -144,9 +145,10 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 	q.BM25 = q.BM25.Over(e.Limits.BM25)
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
-	left := leftFor(s)
+	meter := llm.NewMeter(leftFor(s))
+	meter.Further = s.Further(step.Name)
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
-		return e.searches.once(ctx, in, left, e.Retriever)
+		return e.searches.once(ctx, in, meter, e.Retriever)
 	})
 }
 

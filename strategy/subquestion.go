@@ -75,6 +75,9 @@ func (sq *subQuestion) endSearch(stop assay.Stop, err error) {
 	if budget, ok := errors.AsType[*run.BudgetError](err); ok {
 		sq.shortfall = fmt.Sprintf("a step may need %d, and %d are left", budget.Need, budget.Left)
 	}
+	if step, ok := errors.AsType[*run.StepError](err); ok && stop == assay.StopQuota {
+		sq.shortfall = remarkLine(step.Message)
+	}
 }
 
 // sufficient reports whether the hits are sufficient to answer.

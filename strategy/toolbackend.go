@@ -115,12 +115,12 @@ func (e Env) readable(ctx context.Context, ref tool.Reference) (assay.Document, 
 	if err != nil {
 		return assay.Document{}, err
 	}
-	if !e.Access.Allows(acl) {
-		return assay.Document{}, assay.ErrNotFound
-	}
 	d, err := e.version(ctx, ref)
 	if err != nil {
 		return assay.Document{}, err
+	}
+	if !e.Access.Allows(d.Collection, acl) {
+		return assay.Document{}, assay.ErrNotFound
 	}
 	if len(e.Collections) > 0 && len(e.only([]string{d.Collection})) == 0 || !e.Filter.Match(d.Metadata) {
 		return assay.Document{}, assay.ErrNotFound
