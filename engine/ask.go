@@ -30,7 +30,9 @@ func (e *RunError) Error() string { return fmt.Sprintf("run %s: %v", e.Run, e.Er
 func (e *RunError) Unwrap() error { return e.Err }
 
 // Ask answers a question on behalf of principal. It yields an Event for each step of the run and
-// the answer last. An invalid request yields assay.ErrInvalid, and nothing is stored. Any other
+// the answer last. An invalid request yields assay.ErrInvalid, one over a limit assay.ErrQuota (with
+// a *limit.Error), and one while an administrator has stopped runs assay.ErrStopped; nothing is
+// stored then. A limit that is reached later, or a stop, ends the run with what is verified. Any other
 // failure is yielded last, as a *RunError.
 //
 // Breaking out of the loop cancels the run. A run that was cancelled, or whose journal could not
@@ -48,24 +50,41 @@ func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Requ
 
 // ask implements Ask and Answer; emit may be nil.
 func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request, emit func(Event)) (assay.Answer, error) {
-	req, err := e.check(ctx, principal, req)
+	p, err := e.prepare(ctx, principal, req, nil)
 	if err != nil {
 		return assay.Answer{}, err
+	}
+	return p.drive(ctx, emit)
+}
+
+// prepare stores a run for a question. A nil promise is none.
+func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Request, promise *store.Promise) (*preparedRun, error) {
+	req, err := e.check(ctx, principal, req)
+	if err != nil {
+		return nil, err
+	}
+	req.ID = cmp.Or(req.ID, e.config.NewID())
+	p, err := e.admitted(ctx, principal, req.ID)
+	if err != nil {
+		return nil, err
 	}
 	prior, err := e.conversation(ctx, principal, req)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, p.abandon(err)
 	}
 	began, err := e.begin(ctx, principal, req, prior)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, p.abandon(err)
 	}
 	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
 		if began.Earlier, err = e.earlierRuns(ctx, began.Key, req.Question); err != nil {
-			return assay.Answer{}, err
+			return nil, p.abandon(err)
 		}
 	}
-	return e.start(ctx, principal, began, nil, emit)
+	if err := p.create(ctx, principal, began, nil, promise); err != nil {
+		return nil, p.abandon(err)
+	}
+	return p, nil
 }
 
 // begin returns what a new run stores about its request, except the cache's part.
@@ -102,34 +121,11 @@ func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Reque
 	return began, nil
 }
 
-// start creates a run whose journal begins with records, and runs it to its answer.
-func (e *Engine) start(ctx context.Context, principal assay.Principal, began storedRequest, records []assay.Record, emit func(Event)) (answer assay.Answer, err error) {
-	request, err := json.Marshal(began)
-	if err != nil {
-		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
-	}
-	r := assay.Run{
-		ID:        cmp.Or(began.ID, e.config.NewID()),
-		Principal: principal,
-		Question:  began.Question,
-		Request:   request,
-		State:     assay.RunActive,
-		Created:   e.config.Now().UTC(),
-	}
-	lease, err := e.runs.Create(ctx, r, records...)
-	if err != nil {
-		return assay.Answer{}, err
-	}
-	defer func() { err = errors.Join(err, lease.Close()) }() // also after a panic, so that the run can be resumed
-	for i := range records {
-		records[i].Run = r.ID
-	}
-	return e.drive(ctx, r, began, lease, records, emit)
-}
-
 // Resume continues a run that was interrupted. Finished steps are taken from the journal; the
 // remaining steps use the current documents and models. If another model does a role now than
 // when the run began, the answer's Notes name it.
+//
+// The answer of a run that waits for a review, or was decided in one, is returned as it is shown now.
 //
 // Resume returns assay.ErrLeased while a live process drives the run. It returns assay.ErrInvalid
 // if the run has ended, if the principal's access has changed since the run began, or if the run
@@ -141,47 +137,56 @@ func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id strin
 		if err != nil {
 			return assay.Answer{}, err
 		}
-		if r.State == assay.RunDone || r.State == assay.RunFailed {
-			return assay.Answer{}, fmt.Errorf("run %s has ended (%s): %w", id, r.State, assay.ErrInvalid)
+		if r.Answer != nil && r.Answer.Oversight != nil && r.State != assay.RunErased {
+			return e.underReview(ctx, principal, id)
 		}
-		lease, err := e.runs.Acquire(ctx, id)
+		p, err := e.prepareResume(ctx, principal, r)
 		if err != nil {
 			return assay.Answer{}, err
 		}
-		defer func() { err = errors.Join(err, lease.Close()) }()
-		return e.resume(ctx, principal, id, lease, emit)
+		return p.drive(ctx, emit)
 	})
 }
 
-// resume continues a run whose lease the caller holds.
-func (e *Engine) resume(ctx context.Context, principal assay.Principal, id string, lease store.Lease, emit func(Event)) (assay.Answer, error) {
-	r, records, err := e.journal(ctx, principal, id) // read again under the lease
+// prepareResume takes the lease of a run that was interrupted.
+func (e *Engine) prepareResume(ctx context.Context, principal assay.Principal, r assay.Run) (*preparedRun, error) {
+	if r.State == assay.RunErased {
+		_, err := requestOf(r)
+		return nil, err
+	}
+	if r.State == assay.RunDone || r.State == assay.RunFailed {
+		return nil, fmt.Errorf("run %s has ended (%s): %w", r.ID, r.State, assay.ErrInvalid)
+	}
+	p, err := e.admitted(ctx, principal, r.ID)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, err
 	}
-	if principal.Access().Key() != r.Principal.Access().Key() {
-		return assay.Answer{}, fmt.Errorf("run %s: the access of %s has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
+	if err := p.acquire(ctx, principal, r.ID); err != nil {
+		return nil, p.abandon(err)
 	}
-	req, err := requestOf(r)
-	if err != nil {
-		return assay.Answer{}, err
-	}
-	if _, err := strategy.Lookup(req.Strategy, e.config.Strategies...); err != nil {
-		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
-	}
-	if err := checkInterrupted(records, e.config.Models.unless(req.Local)); err != nil {
-		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
-	}
-	return e.drive(ctx, r, req, lease, records, emit)
+	return p, nil
 }
 
 // requestOf decodes the stored request of a run.
 func requestOf(r assay.Run) (storedRequest, error) {
 	var req storedRequest
+	if r.State == assay.RunErased {
+		return req, fmt.Errorf("run %s was erased; its leaves and the reason are in the audit log: %w", r.ID, assay.ErrNotFound)
+	}
 	if err := json.Unmarshal(r.Request, &req); err != nil {
 		return storedRequest{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
 	}
 	return req, nil
+}
+
+// questionOf is requestOf for a run that answers a question. The error for another run is
+// assay.ErrInvalid.
+func questionOf(r assay.Run) (storedRequest, error) {
+	req, err := requestOf(r)
+	if err == nil && req.Strategy == describeStrategy {
+		err = fmt.Errorf("run %s describes images and answers no question, so it cannot be resumed, repeated or followed: %w", r.ID, assay.ErrInvalid)
+	}
+	return req, err
 }
 
 // check fills in a request's defaults and validates it, including its filter, before anything is
@@ -191,6 +196,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	wall := defaultWall
 	if !models.none() {
 		wall = modelWall
+	}
+	if err := checkReviewMode(principal, &req); err != nil {
+		return req, err
 	}
 	req.Strategy = cmp.Or(req.Strategy, e.config.Strategy)
 	req, err := req.complete(wall, e.config.Strategies)
@@ -202,13 +210,8 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if err := e.checkManaged(req); err != nil {
 		return req, err
 	}
-	if err := e.checkWebPriced(req); err != nil {
+	if err := e.checkPrices(ctx, principal, req); err != nil {
 		return req, err
-	}
-	if req.Budget.CostMicros > 0 {
-		if err := e.checkPriced(ctx, models); err != nil {
-			return req, err
-		}
 	}
 	if err := e.checkCollections(ctx, principal.Access(), req.Collections); err != nil {
 		return req, err
@@ -229,22 +232,66 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	return req, err
 }
 
+// checkPrices checks that the price of all that a request may call is known, if a budget or a limit of
+// money holds for it.
+func (e *Engine) checkPrices(ctx context.Context, principal assay.Principal, req Request) error {
+	limited, err := e.limitsCost(ctx, principal)
+	if err != nil || !limited && req.Budget.CostMicros == 0 {
+		return err
+	}
+	if err := e.checkWebPriced(req); err != nil {
+		return err
+	}
+	return e.checkPriced(ctx, e.config.Models.unless(req.Local))
+}
+
 // drive runs a request from the end of its journal to the answer and stores the answer.
-func (e *Engine) drive(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
+func (e *Engine) drive(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, observed *observedRun, emit func(Event)) (assay.Answer, error) {
+	guarded := req.Guarded || e.reviewPossible(ctx, r, req.Request)
+	if guarded {
+		emit = withholding(emit)
+	}
 	if emit != nil {
 		emit(Event{Kind: RunStarted, Run: r.ID})
 	}
-	answer, halted, err := e.execute(ctx, r, req, lease, records, emit)
+	ctx, canaries, err := e.watched(ctx, r.ID)
+	if err != nil {
+		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
+	}
+	observed.hideIf(canaries.tripped)
+	answer, halted, err := e.execute(ctx, r, req, lease, records, observed, canaries.passing(emit))
+	if err != nil { // it may quote what the run read
+		_ = canaries.screen(ctx, "error", err.Error())
+	}
+	if guarded && r.Steps > 0 { // a run that begins, as a fork, has only released steps
+		err = withoutDivergence(err)
+	}
+	if canaries.tripped() { // which ended the run; release withholds its answer
+		answer.Run, answer.Question, answer.Strategy, halted, err = r.ID, r.Question, req.Strategy, false, nil
+	}
 	if halted {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
 	}
 	// The outcome is stored even if the process is being stopped.
 	ctx = context.WithoutCancel(ctx)
+	state := assay.RunDone
+	if err == nil {
+		answer, state, err = e.release(ctx, r, req, answer)
+	}
+	if waits, ok := errors.AsType[*suspension](err); ok {
+		if err := lease.Suspend(ctx, answer, waits.review, waits.pins, waits.act); err != nil {
+			return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
+		}
+		return answer, nil
+	}
 	if err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Err: errors.Join(err, lease.Finish(ctx, assay.RunFailed, nil, err.Error()))}
 	}
-	if err := lease.Finish(ctx, assay.RunDone, &answer, ""); err != nil {
+	if err := lease.Finish(ctx, state, &answer, ""); err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
+	}
+	if state != assay.RunDone {
+		return answer, nil
 	}
 	_ = e.offerToCache(ctx, r, req, answer) // the answer is already stored; a failure only keeps it out of the cache
 	return answer, nil
@@ -252,8 +299,9 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req storedRequest, leas
 
 // execute runs the strategy of a request. halted reports that the run did not end on its own and
 // can be resumed.
-func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
+func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, lease store.Lease, records []assay.Record, observed *observedRun, emit func(Event)) (answer assay.Answer, halted bool, err error) {
 	defer e.embedder.answering()()
+	ctx = e.outgoing(ctx)
 	builtin, err := e.search(ctx)
 	if err == nil {
 		err = e.catchUp(ctx)
@@ -267,20 +315,31 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 		return assay.Answer{}, true, err
 	}
 	observer := runObserver{}
-	if emit != nil {
-		observer.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }
+	_, reported := lease.(observedLease) // it reports what was stored
+	observer.observe = func(ev run.Event) {
+		observed.step(ev)
+		switch {
+		case emit == nil:
+		case reported && ev.Phase == run.StepEnd:
+			emit(Event{Kind: StepEnded, Run: r.ID, Step: &Step{Ordinal: -1, Path: ev.Path}})
+		default:
+			emit(eventOf(r.ID, ev))
+		}
 	}
+	stopped, end := e.untilEnded(context.WithoutCancel(ctx), r.ID)
+	defer end()
 	session, err := run.New(run.Config{
-		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Now: e.config.Now, Observe: observer.stepEvent,
+		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Ledger: runLedger{e, r.Principal, lease}, Stop: stopped,
+		Now: e.config.Now, Observe: observer.stepEvent, Within: observed.within(),
 	})
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
 	tools := runTools{retriever: retriever, services: builtin.services()}
-	answer, err = e.answer(ctx, r, req, session, tools, drafts(r.ID, emit))
+	answer, err = e.answer(ctx, r, req, session, tools, observed.texts(drafts(r.ID, emit)))
 	observer.complete(&answer, req)
-	if stopped := session.Finish(); stopped != nil {
-		return assay.Answer{}, !errors.Is(stopped, assay.ErrDiverged), stopped
+	if halted := session.Finish(); halted != nil {
+		return assay.Answer{}, !errors.Is(halted, assay.ErrDiverged), halted
 	}
 	return answer, false, err
 }
@@ -297,24 +356,39 @@ func (t runTools) replays() bool { return t.retriever == nil }
 // answer calls the strategy and completes its answer with the run's ID and usage. written
 // receives the text that a model writes (see strategy.Env); it may be nil.
 func (e *Engine) answer(ctx context.Context, r assay.Run, req storedRequest, session *run.Run, tools runTools, written func(string, llm.Delta)) (assay.Answer, error) {
+	env, err := e.environment(r, req, tools, written)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	scope := session.Scope()
+	answer, err := strategy.Ask(ctx, scope, env, req.Strategy)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer.Run = r.ID
+	answer.Usage = scope.Spent()
+	return withLists(answer), nil
+}
+
+// environment returns what a strategy works with.
+func (e *Engine) environment(r assay.Run, req storedRequest, tools runTools, written func(string, llm.Delta)) (strategy.Env, error) {
 	models := e.config.Models.unless(req.Local)
 	web, off := e.webOf(req)
-	scope := session.Scope()
 	how := roleOptions{keys: req.Keys}
 	if !tools.replays() {
 		var err error
 		if how.reader, err = e.reader(); err != nil {
-			return assay.Answer{}, err
+			return strategy.Env{}, err
 		}
 		if how.reader == nil && req.Reader != "" { // the reader that the run began with is no longer configured
 			how.reader = unavailableReader(req.Reader)
 		}
 	}
-	roles, err := e.roles(models, how, req.Local)
+	roles, err := e.roles(e.screened(models), how, req.Local)
 	if err != nil {
-		return assay.Answer{}, err
+		return strategy.Env{}, err
 	}
-	answer, err := strategy.Ask(ctx, scope, strategy.Env{
+	return strategy.Env{
 		Request: strategy.Request{
 			Question:         req.Question,
 			History:          req.History,
@@ -344,13 +418,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req storedRequest, ses
 		Limits:   req.limits(),
 		Settings: req.Settings,
 		Stream:   written,
-	}, req.Strategy)
-	if err != nil {
-		return assay.Answer{}, err
-	}
-	answer.Run = r.ID
-	answer.Usage = scope.Spent()
-	return withLists(answer), nil
+	}, nil
 }
 
 // withLists replaces each nil list in the answer with an empty one, so that its JSON contains no

@@ -52,7 +52,7 @@ func newBackgroundEmbedder(e *Engine) *backgroundEmbedder {
 
 // start starts the background goroutine that follows the content.
 func (c *backgroundEmbedder) start() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(c.engine.outgoing(context.Background()))
 	c.cancel, c.done = cancel, make(chan struct{})
 	go func() {
 		defer close(c.done)
@@ -171,6 +171,15 @@ const embeddingLock = "embedding"
 // pass makes the vectors that the wanted model still lacks, adds them to the index, and drops the
 // vectors of other models once the wanted model has caught up with them.
 func (c *backgroundEmbedder) pass(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
+	err = c.engine.unlessStopped(ctx, func(ctx context.Context) (err error) {
+		report, err = c.passUnstopped(ctx, opts)
+		return err
+	})
+	return report, err
+}
+
+// passUnstopped is pass until a stop ends ctx.
+func (c *backgroundEmbedder) passUnstopped(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
 	e := c.engine
 	if e.tenant.ReadOnly() {
 		return report, fmt.Errorf("make vectors: %w", assay.ErrReadOnly)
@@ -192,6 +201,14 @@ func (c *backgroundEmbedder) pass(ctx context.Context, opts ingest.EmbedOptions)
 	model, encoder, err := c.encoder(ctx)
 	if err != nil {
 		return report, err
+	}
+	if isService(encoder) {
+		account, err := e.tenant.Ledger().Admit(ctx, store.Admission{})
+		if err != nil {
+			return report, err
+		}
+		defer account.Close() // its calls are settled one by one
+		encoder = runLedger{e, assay.Principal{}, account}.paid(encoder)
 	}
 	before := opts.Before
 	opts.Before = func(ctx context.Context) error {

@@ -31,6 +31,7 @@ const maxSame = 8
 // cacheInputs holds everything besides the question that an answer depends on. The cache key is
 // its hash, so a cached answer is reused only if all of it is equal.
 type cacheInputs struct {
+	Tenant   string            `json:"tenant"` // a secret word, so that the key, which runs show, does not tell Sequence
 	Program  string            `json:"program"`
 	Access   string            `json:"access"`
 	Request  storedRequest     `json:"request"` // without the question
@@ -90,6 +91,10 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	if err != nil {
 		return ""
 	}
+	tenant, err := e.content.Identity(ctx)
+	if err != nil {
+		return ""
+	}
 	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil || chosen.problem != nil {
 		return ""
@@ -99,12 +104,13 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 		return ""
 	}
 	d := cacheInputs{
-		Program: program(), Access: principal.Access().Key(), Request: req, Sequence: sequence, Encoder: chosen.serving,
+		Tenant: tenant, Program: program(), Access: principal.Access().Key(), Request: req, Sequence: sequence, Encoder: chosen.serving,
 		Prompts: map[string]string{},
 	}
 	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.NoCache = "", "", nil, false
-	d.Request.Outline = nil          // it follows from the question
-	d.Request.NamedCollections = nil // it follows from the question and the collections
+	d.Request.Review, d.Request.Guarded = "", false // they decide who sees the answer
+	d.Request.Outline = nil                         // it follows from the question
+	d.Request.NamedCollections = nil                // it follows from the question and the collections
 	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))
 	for _, task := range prompted.Tasks() {

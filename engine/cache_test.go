@@ -179,7 +179,7 @@ func TestNothingStale(t *testing.T) {
 			ingestPaths(t, e, docs)
 		}, false},
 		{"the run is gone", func(t *testing.T, e *Engine, _ string, a assay.Answer) {
-			if err := e.DeleteRun(t.Context(), assay.Local(), a.Run); err != nil {
+			if err := e.DeleteRun(t.Context(), assay.Local(), a.Run, ""); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
@@ -337,7 +337,7 @@ func TestKeyHasEverything(t *testing.T) {
 		}
 	}
 	besides := []string{ // fields that the answer does not depend on, or that disable caching
-		"Question", "ID", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
+		"Question", "ID", "IdempotencyKey", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web", "Review", "Guarded",
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[storedRequest]()) {
 		if f.Anonymous || slices.Contains(besides, f.Name) {

@@ -69,12 +69,21 @@ func (e *Engine) conversation(ctx context.Context, principal assay.Principal, re
 	if err != nil {
 		return priorTurns{}, fmt.Errorf("the run to follow: %w", err)
 	}
-	if r.Answer == nil {
-		return priorTurns{}, fmt.Errorf("the run to follow: run %s has no answer (%s): %w", r.ID, r.State, assay.ErrInvalid)
+	if r.State == assay.RunSuspended {
+		return priorTurns{}, fmt.Errorf("the run to follow: run %s waits for a review: %w", r.ID, assay.ErrSuspended)
 	}
-	before, err := requestOf(r)
+	if r.Answer != nil && r.Answer.Reason == assay.ReasonWithheld {
+		return priorTurns{}, fmt.Errorf("the run to follow: the answer of run %s was withheld: %w", r.ID, assay.ErrInvalid)
+	}
+	if r.Answer != nil && r.Answer.Status == assay.Rejected {
+		return priorTurns{}, fmt.Errorf("the run to follow: the answer of run %s was rejected in a review: %w", r.ID, assay.ErrInvalid)
+	}
+	before, err := questionOf(r)
 	if err != nil {
 		return priorTurns{}, fmt.Errorf("the run to follow: %w", err)
+	}
+	if r.Answer == nil {
+		return priorTurns{}, fmt.Errorf("the run to follow: run %s has no answer (%s): %w", r.ID, r.State, assay.ErrInvalid)
 	}
 	read, err := documentsOf(r, records)
 	if err != nil {
@@ -130,6 +139,9 @@ func (r Request) checkHistory() error {
 // tools read, that its answer cites, and that the preceding conversation depends on.
 func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 	documents := map[string]bool{}
+	if r.State == assay.RunErased { // it has no text
+		return documents, nil
+	}
 	if len(r.Request) > 0 {
 		req, err := requestOf(r)
 		if err != nil { // the documents are unknown, so access must be denied
@@ -140,36 +152,8 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		}
 	}
 	for _, rec := range records {
-		if rec.Error != nil {
-			continue
-		}
-		if rec.Kind == assay.StepCache {
-			given := read(rec).cached
-			if given == nil {
-				return nil, fmt.Errorf("the output of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
-			}
-			for _, id := range given.Documents {
-				documents[id] = true
-			}
-		}
-		if isPage(rec) {
-			p := pageOf(rec)
-			if p == nil || p.Document == "" {
-				return nil, fmt.Errorf("the document that step %s read is not recorded: %w", rec.Path, assay.ErrDamaged)
-			}
-			documents[p.Document] = true
-		}
-		if rec.Kind != assay.StepSearch {
-			continue
-		}
-		results := read(rec).results
-		if results == nil { // the documents are unknown, so access must be denied
-			return nil, fmt.Errorf("the results of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
-		}
-		for _, h := range results.Hits {
-			if h.Origin == assay.FromDocuments {
-				documents[h.Chunk.Document] = true
-			}
+		if err := addDocuments(documents, rec, read(rec)); err != nil {
+			return nil, err
 		}
 	}
 	if r.Answer != nil {
@@ -180,4 +164,39 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		}
 	}
 	return documents, nil
+}
+
+// addDocuments adds the IDs of the documents that a step read. If they cannot be told, the error is
+// assay.ErrDamaged, and access must be denied.
+func addDocuments(documents map[string]bool, rec assay.Record, p payload) error {
+	if rec.Error != nil {
+		return nil
+	}
+	if rec.Kind == assay.StepCache {
+		if p.cached == nil {
+			return fmt.Errorf("the output of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
+		}
+		for _, id := range p.cached.Documents {
+			documents[id] = true
+		}
+	}
+	if isPage(rec) {
+		page := pageOf(rec)
+		if page == nil || page.Document == "" {
+			return fmt.Errorf("the document that step %s read is not recorded: %w", rec.Path, assay.ErrDamaged)
+		}
+		documents[page.Document] = true
+	}
+	if rec.Kind != assay.StepSearch {
+		return nil
+	}
+	if p.results == nil {
+		return fmt.Errorf("the results of step %s cannot be read: %w", rec.Path, assay.ErrDamaged)
+	}
+	for _, h := range p.results.Hits {
+		if h.Origin == assay.FromDocuments {
+			documents[h.Chunk.Document] = true
+		}
+	}
+	return nil
 }

@@ -62,7 +62,7 @@ func TestFollows(t *testing.T) {
 		t.Errorf("the run's question is %q", r.Question)
 	}
 	replays(t, e, a.Run)
-	if err := e.DeleteRun(t.Context(), assay.Local(), first.Run); err != nil {
+	if err := e.DeleteRun(t.Context(), assay.Local(), first.Run, ""); err != nil {
 		t.Fatal(err)
 	}
 	replays(t, e, a.Run)

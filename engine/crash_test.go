@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/ramdisk"
+	"github.com/assay-rag/assay/limit"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -36,6 +37,8 @@ type child struct {
 
 	Models bool // use models
 
+	Decide string // if set, decide the review of this run: "approve", "edit" or "reject"
+
 	Fork, From string // if set, fork this run at this step instead of asking
 
 	// Every, if set, is the strategy to run everyRequest with. At is the address of the web
@@ -43,6 +46,10 @@ type child struct {
 	Every  string
 	At     string
 	Clerks bool
+
+	// Host, if set, makes a host resume what was interrupted and begin the questions, which are divided
+	// by "|". See hostAsChild.
+	Host bool
 
 	Docs string // if set, ingest these and make vectors in the background; see embedAsChild
 }
@@ -80,6 +87,9 @@ func runChild(spec string) error {
 		return embedAsChild(c)
 	}
 	ctx := context.Background()
+	if c.Host {
+		return hostAsChild(ctx, c)
+	}
 	config, req := Config{Dir: c.Dir}, Request{Question: c.Question, Strategy: "corrective"}
 	if c.Models {
 		config.Models = served(handbook.models())
@@ -94,6 +104,9 @@ func runChild(spec string) error {
 	e, err := Open(ctx, config)
 	if err != nil {
 		return err
+	}
+	if c.Decide != "" {
+		return errors.Join(decideAsChild(ctx, e, c), e.Close())
 	}
 	spyOn(e, &spy{before: func(context.Context, assay.Query) error {
 		time.Sleep(c.Slow)
@@ -137,6 +150,13 @@ func (l *killingLease) Append(ctx context.Context, rec assay.Record) (assay.Reco
 func (l *killingLease) Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error {
 	write := l.begin()
 	err := l.Lease.Finish(ctx, state, answer, errText)
+	l.end(write)
+	return err
+}
+
+func (l *killingLease) Suspend(ctx context.Context, shown assay.Answer, r store.Review, pins []store.Pin, acts ...store.Act) error {
+	write := l.begin()
+	err := l.Lease.Suspend(ctx, shown, r, pins, acts...)
 	l.end(write)
 	return err
 }
@@ -207,10 +227,6 @@ func wasKilled(t *testing.T, cmd *exec.Cmd) bool {
 	return true
 }
 
-// manyParts is a question whose parts are searched separately.
-const manyParts = "Who approves travel to a customer, and how long is parental leave, and what must a password have, " +
-	"and what is the boiling point of tungsten?"
-
 // crashes opens a data directory for children and answers manyParts in it without interruption.
 func crashes(t *testing.T) (e *Engine, dir string, want assay.Answer) {
 	t.Helper()
@@ -270,6 +286,8 @@ func TestKillWithModels(t *testing.T) {
 	}
 	defer e.Close()
 	ingestPaths(t, e, "testdata/handbook")
+	setLimits(t, e, limit.Users, limit.Limits{limit.CallsPerDay: limit.Most}) // so that each call is reserved
+	defer ledgerEqualsJournals(t, e)
 	const question = "Who approves travel to a customer, and what is the boiling point of tungsten?"
 	want, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: "corrective"})
 	if err != nil {
@@ -313,6 +331,36 @@ func TestKillWithModels(t *testing.T) {
 			replays(t, e, c.Run)
 		}
 	}
+}
+
+// ledgerEqualsJournals checks that the ledger has what the journals of the runs have, besides calls
+// whose process died before they were recorded.
+func ledgerEqualsJournals(t *testing.T, e *Engine) {
+	t.Helper()
+	all, err := e.tenant.Ledger().Spending(t.Context(), limit.User("local"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	runs, err := e.runs.List(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := store.Amount{Requests: int64(len(runs))}
+	for _, r := range runs {
+		records, err := e.runs.Records(t.Context(), r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range records {
+			u := rec.Usage
+			want = want.Add(store.Amount{Calls: int64(u.Calls), Tokens: int64(u.InputTokens + u.OutputTokens), CostMicros: u.CostMicros})
+		}
+	}
+	s := all[0]
+	if got := want.Add(s.OtherMonth); got != s.Month || s.Held != (store.Amount{}) || s.Runs != 0 {
+		t.Errorf("the journals and what has no record are %+v, the ledger is %+v", got, s)
+	}
+	t.Logf("%d runs, %d calls recorded, %d forfeited", len(runs), want.Calls, s.OtherMonth.Calls)
 }
 
 // TestKillFork checks that a fork killed at any journal write, or at a random moment, reaches the

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/audit"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/store"
 )
@@ -49,6 +50,9 @@ type examination struct {
 	name   string // of the tenant
 	tenant store.Tenant
 	checks []Check
+
+	// shared means that the caller may know nothing of the store but the tenant.
+	shared bool
 }
 
 // store runs the checks of the tenant's data.
@@ -70,7 +74,40 @@ func (x *examination) store() {
 	x.index()
 	x.vectors()
 	x.runs()
+	x.audit("audit log", x.tenant.Audit(), x.tenant.Registry())
+	x.stops(s)
 	x.failed("databases", x.tenant.Close())
+	if !x.shared {
+		x.system(s)
+	}
+}
+
+// stops reports who has stopped the tenant or all tenants.
+func (x *examination) stops(s store.Store) {
+	registries := []store.Registry{x.tenant.Registry()}
+	_, err := os.Stat(filepath.Join(x.config.Dir, "system.db")) // System would create it
+	if x.config.Store != nil || err == nil {
+		system, err := s.System(x.ctx)
+		if x.failed("stops", err) {
+			return
+		}
+		defer system.Close()
+		registries = append(registries, system.Registry())
+	}
+	stops, err := stopsIn(x.ctx, registries...)
+	if x.failed("stops", err) {
+		return
+	}
+	for _, stop := range stops {
+		what := "this tenant is"
+		if stop.All {
+			what = "all tenants are"
+			if x.shared {
+				stop.By, stop.Reason = "the operator", "not shown here"
+			}
+		}
+		x.failed("stops", fmt.Errorf("%s %w: %s, since %s: %s", what, assay.ErrStopped, stop.By, stop.Since.UTC().Format(time.RFC3339), stop.Reason))
+	}
 }
 
 func (x *examination) fine(name, format string, args ...any) {
@@ -120,7 +157,7 @@ func (x *examination) databases(s store.Store) bool {
 	if x.failed("databases", err) {
 		return false
 	}
-	if !slices.Contains(tenants, x.name) { // Tenant would create it
+	if x.name == DefaultTenant && !slices.Contains(tenants, x.name) { // Tenant would create it
 		x.fine("databases", "none yet")
 		return false
 	}
@@ -234,7 +271,7 @@ func (x *examination) index() {
 	if x.failed("index", err) {
 		return
 	}
-	switch held := ix.Version().Sequence; {
+	switch held := ix.Sequence(); {
 	case ix.Lost() != nil:
 		x.fine("index", "cannot be used, the next search reads the documents again: %v", ix.Lost())
 	case held == stored:
@@ -310,4 +347,48 @@ func (x *examination) runs() {
 		detail += fmt.Sprintf("; %d interrupted, can be resumed: %s", len(interrupted), strings.Join(interrupted, ", "))
 	}
 	x.fine("runs", "%s", detail)
+}
+
+// audit verifies an audit log with the checkpoints that are kept beside it, and compares the data with
+// it. It trusts the key that the store has: only `assay audit verify` uses checkpoints and keys that
+// are kept elsewhere.
+func (x *examination) audit(name string, log store.Audit, registry store.Registry) {
+	notes, err := audit.Published(x.ctx, registry)
+	if x.failed(name, err) {
+		return
+	}
+	keys, err := audit.AnnouncedKeys(x.ctx, log)
+	if x.failed(name, err) {
+		return
+	}
+	report, err := audit.VerifyStore(x.ctx, log, notes, keys)
+	if x.failed(name, err) {
+		return
+	}
+	const most = 10
+	for _, f := range report.Findings[:min(len(report.Findings), most)] {
+		x.failed(name, fmt.Errorf("%w: %s", assay.ErrDamaged, f))
+	}
+	switch more := len(report.Findings) - most; {
+	case more > 0:
+		x.failed(name, fmt.Errorf("%w: %d more differences: assay audit verify lists them", assay.ErrDamaged, more))
+	case len(report.Findings) == 0:
+		x.fine(name, "%d in the log, %s, nothing differs", report.Size, counted(len(report.Checkpoints), "checkpoint"))
+	}
+}
+
+// system checks the log of the store itself, if there is one.
+func (x *examination) system(s store.Store) {
+	const name = "audit log of the store"
+	if x.config.Dir != "" {
+		if _, err := os.Stat(filepath.Join(x.config.Dir, "system.db")); errors.Is(err, fs.ErrNotExist) {
+			return // Doctor creates nothing
+		}
+	}
+	sys, err := s.System(x.ctx)
+	if x.failed(name, err) {
+		return
+	}
+	x.audit(name, sys.Audit(), sys.Registry())
+	x.failed(name, sys.Close())
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
@@ -16,9 +15,15 @@ import (
 
 // Search returns passages, best first, without creating a run. It returns assay.ErrInvalid if a
 // text is empty or not valid UTF-8, if Limit is less than 1, or if a collection or filter key
-// occurs in no document that principal may see.
+// occurs in no document that principal may see. Calls of a remote encoder or reranker count for the
+// principal's limits; if one is reached, the search works without them. The error is assay.ErrQuota
+// after too many requests in a second or minute, and assay.ErrStopped while work is stopped.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
+	ctx = e.outgoing(ctx)
 	defer e.embedder.answering()()
+	if _, err := e.mayBegin(ctx, principal); err != nil {
+		return assay.Results{}, err
+	}
 	builtin, err := e.searcherFor(ctx, principal, q)
 	if err != nil {
 		return assay.Results{}, err
@@ -27,32 +32,47 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 	if err != nil {
 		return assay.Results{}, err
 	}
-	return r.Retrieve(ctx, principal.Access(), q)
+	var found assay.Results
+	err = e.meteredSearch(ctx, principal, builtin.services(), func(ctx context.Context) (err error) {
+		found, err = r.Retrieve(ctx, principal.Access(), q)
+		return err
+	})
+	if err != nil {
+		return found, err
+	}
+	return found, e.screenHits(ctx, found.Hits)
 }
 
 // Explain runs Search and also returns how the results were found. With Config.Retriever it returns
 // assay.ErrInvalid.
 func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (Explanation, error) {
+	ctx = e.outgoing(ctx)
 	defer e.embedder.answering()()
 	if e.config.Retriever != nil {
 		return Explanation{}, fmt.Errorf("only the results of the built-in retriever can be explained: %w", assay.ErrInvalid)
+	}
+	if _, err := e.mayBegin(ctx, principal); err != nil {
+		return Explanation{}, err
 	}
 	builtin, err := e.searcherFor(ctx, principal, q)
 	if err != nil {
 		return Explanation{}, err
 	}
-	return builtin.Explain(ctx, principal.Access(), q)
+	var found Explanation
+	err = e.meteredSearch(ctx, principal, builtin.services(), func(ctx context.Context) (err error) {
+		found, err = builtin.Explain(ctx, principal.Access(), q)
+		return err
+	})
+	if err != nil {
+		return found, err
+	}
+	return found, e.screenHits(ctx, found.Results.Hits)
 }
 
 // searcherFor validates a query and returns the built-in retriever for it.
 func (e *Engine) searcherFor(ctx context.Context, principal assay.Principal, q assay.Query) (*searcher, error) {
-	for _, text := range append([]string{q.Text}, q.Rewrites...) {
-		switch {
-		case strings.TrimSpace(text) == "":
-			return nil, fmt.Errorf("the query is empty: %w", assay.ErrInvalid)
-		case !utf8.ValidString(text):
-			return nil, fmt.Errorf("the query is not valid UTF-8: %w", assay.ErrInvalid)
-		}
+	if err := checkQuery(q); err != nil {
+		return nil, err
 	}
 	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
 		return nil, err
@@ -74,7 +94,7 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 			return
 		}
 		for d, err := range e.content.Documents(ctx, collections...) {
-			if err == nil && !access.Allows(d.ACL) {
+			if err == nil && !access.Allows(d.Collection, d.ACL) {
 				continue
 			}
 			if !yield(d, err) {
@@ -83,6 +103,9 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 		}
 	}
 }
+
+// Sequence returns the sequence of the last change of the content, regardless of access.
+func (e *Engine) Sequence(ctx context.Context) (int64, error) { return e.content.Sequence(ctx) }
 
 // HoldsDocuments reports whether the content has any document, regardless of access.
 func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
@@ -103,7 +126,7 @@ func (e *Engine) checkCollections(ctx context.Context, access assay.Access, name
 			if err != nil {
 				return err
 			}
-			if seen = access.Allows(d.ACL); seen {
+			if seen = access.Allows(d.Collection, d.ACL); seen {
 				break
 			}
 		}

@@ -19,14 +19,17 @@ import (
 	"github.com/assay-rag/assay/internal/rerank"
 	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/webfetch"
+	"github.com/assay-rag/assay/limit"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 	"github.com/assay-rag/assay/strategy"
 )
 
 // DefaultTenant is the tenant of a Config that names none.
-const DefaultTenant = "default"
+const DefaultTenant = store.DefaultTenant
 
 // A Config configures an Engine. Either Dir or Store is required; all other fields are optional.
 type Config struct {
@@ -37,7 +40,7 @@ type Config struct {
 	// Store holds the data instead of a data directory. The caller closes it after the engine.
 	Store store.Store
 
-	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant. It is created
+	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant, which is created
 	// if it does not exist.
 	Tenant string
 
@@ -49,6 +52,17 @@ type Config struct {
 
 	// Encoders provides the encoders of passages and questions; nil: searches use text only.
 	Encoders Encoders
+
+	// Walk parses a source and the documents inside it, as parse.Walk does. Parser identifies its
+	// behaviour if that differs from parse.Walk's; files are parsed again when it changes. nil:
+	// parse.Walk, which parses in this process, so that a file on which a parser runs out of memory
+	// ends the program. The command assay parses in child processes.
+	Walk   WalkFunc
+	Parser string
+
+	// OCR returns the installed program that recognises text in images, or nil; parse.FindOCR is one.
+	// It is called by each ingest. nil: images have no text.
+	OCR func(context.Context) (*parse.OCR, error)
 
 	// Reader opens the reader that local roles judge with; nil: no reader. It is called once, by
 	// the first question. If it fails, every question returns its error.
@@ -80,13 +94,37 @@ type Config struct {
 	Settings strategy.Settings
 
 	// Web searches the web for questions that allow it; nil: no web search. Pages fetches the
-	// pages that it finds; nil: a fetcher that reaches only the public internet.
+	// pages that it finds; nil: a fetcher that reaches only the public internet, within Egress.
 	Web   assay.WebSearcher
 	Pages assay.PageFetcher
 
 	// Managed is the service behind the strategy "managed", which answers questions by itself;
 	// nil: none.
 	Managed strategy.Managed
+
+	// Sources are the kinds of source that AddSource and Sync know; package source/kinds lists the
+	// built-in ones. Getenv returns the environment variables that hold their credentials; nil:
+	// os.Getenv.
+	// Command returns the credential that a command prints, by the name that the user has given it;
+	// nil: there are none.
+	Sources []source.Kind
+	Getenv  func(string) string
+	Command func(name string) (string, error)
+
+	// Egress decides which hosts sources and pages are reached at; nil: the default rules, which
+	// docs/egress.md describes. Models, Encoders and the other services connect on their own, with
+	// clients that their configuration is given.
+	Egress *Egress
+
+	// Alarm is called after an alarm was raised and appended to the audit log. It must not block. It
+	// may be nil.
+	Alarm func(ctx context.Context, a Alarm)
+
+	// Observer is told of the runs and of the calls to encoders and rerankers; nil: none.
+	Observer Observer
+
+	// Webhooks configure the delivery of webhooks; zero: other processes deliver them.
+	Webhooks Webhooks
 
 	// NoBackground disables the background embedder. Vectors are then made only by Embed, by
 	// IngestRequest.Wait and by searches that need them. Programs that ask one question and exit
@@ -115,6 +153,14 @@ type Engine struct {
 	filler          *vectorFiller
 	embedder        *backgroundEmbedder
 	keyCache        keyCache
+	limitTable      limitTable
+	bursts          limit.Bursts
+	stopState       stopState
+	stopWebhooks    func()
+	systemStore     systemHandle
+	canaryMarks     canaryCache
+	egressRules     egressCache
+	refusals        refusals
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
@@ -126,7 +172,8 @@ type Engine struct {
 
 // Open opens a tenant's data. It returns assay.ErrInvalid if config contradicts itself,
 // assay.ErrForeign if another program wrote the data directory, assay.ErrNewer if a newer version
-// did, and assay.ErrDamaged if part of the data is missing. The engine must be closed.
+// did, and assay.ErrDamaged if part of the data is missing. It returns assay.ErrNotFound if the
+// tenant does not exist, and assay.ErrStopped if it is suspended. The engine must be closed.
 func Open(ctx context.Context, config Config) (*Engine, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -141,6 +188,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages}
+	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
 	}
@@ -149,7 +197,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	}
 	e.content, e.runs = e.tenant.Content(), e.tenant.Runs()
 	e.wrap = config.wrapper(e.content)
-	e.encoderSelector = &encoderSelector{tenant: e.tenant, content: e.content, encoders: newEncoderCache(config.Encoders, config.Now), now: config.Now}
+	e.encoderSelector = &encoderSelector{tenant: e.tenant, content: e.content, encoders: newEncoderCache(e.screenEncoders(config.Encoders), config.Now), now: config.Now}
 	e.reader = sync.OnceValues(func() (llm.Reader, error) {
 		r, err := openReader(config)
 		if r == nil || err != nil {
@@ -161,6 +209,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if config.Encoders != nil && !config.NoBackground && !e.tenant.ReadOnly() {
 		e.embedder.start()
 	}
+	e.stopWebhooks = e.startWebhooks()
 	return e, nil
 }
 
@@ -176,11 +225,20 @@ func (c Config) complete() (Config, error) {
 	if c.NewID == nil {
 		c.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
 	}
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
 	if c.Pages == nil {
-		c.Pages = webfetch.New(webfetch.Config{})
+		c.Pages = webfetch.New(webfetch.Config{Guard: c.Egress})
 	}
 	c.Limits.Wall = 0 // set by each request's Budget
 	if err := c.Models.check(); err != nil {
+		return c, err
+	}
+	if err := c.Limits.Check(); err != nil {
+		return c, err
+	}
+	if err := c.Settings.Check(); err != nil {
 		return c, err
 	}
 	if err := strategy.CheckSpecs(c.Strategies); err != nil {
@@ -259,6 +317,7 @@ func (l lazyReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.En
 
 // Close releases the data. No method of the engine may be running.
 func (e *Engine) Close() error {
+	e.stopWebhooks()
 	e.embedder.stop()
 	e.filler.close()
 	e.mu.Lock()
@@ -267,7 +326,7 @@ func (e *Engine) Close() error {
 	if e.index != nil {
 		err = e.index.Close()
 	}
-	return errors.Join(err, e.indexDir.close(), e.encoderSelector.encoders.close(), e.tenant.Close(), e.closeStore())
+	return errors.Join(err, e.indexDir.close(), e.encoderSelector.encoders.close(), e.tenant.Close(), e.systemStore.close(), e.closeStore())
 }
 
 // closeStore closes the store if the engine opened it.
@@ -332,7 +391,7 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 // searching process rebuilds it. If another process is writing, or the directory is read-only,
 // the index stays in memory only. The only error is that ctx has ended.
 func (e *Engine) rebuild(ctx context.Context) error {
-	if e.index.Version().Sequence > 0 {
+	if e.index.Sequence() > 0 {
 		return nil
 	}
 	err := e.write(ctx, 0, func(store.Writer) error { return e.index.Flush(ctx) })
@@ -347,7 +406,7 @@ func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
-		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
+		s.ranker = &rerank.Texts{Model: e.screenReranker(m), Best: readBest, Limit: readLimit}
 	}
 	if e.config.Reader != nil {
 		c.Reader = lazyReader{e.reader}
@@ -356,6 +415,8 @@ func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
 		s.encoder = encoder.Model()
 		if isService(encoder) {
 			encoder, s.remote = &timeoutEmbedder{encoder, embedLimit}, true
+		} else {
+			encoder = e.observeLocal(encoder)
 		}
 		c.Embedder = encoder
 		s.filler = func(a *fillBudget) retrieve.Filler { return e.filler.withBudget(chosen.embedder, a) }

@@ -177,7 +177,7 @@ func TestAskRefusesBadRequests(t *testing.T) {
 		{"unknown strategy", Request{Question: "x?", Strategy: "magic"}, `"magic"`},
 		{"unknown collection", Request{Question: "x?", Collections: []string{"nowhere"}}, `"nowhere"`},
 		{"unknown filter key", Request{Question: "travel?", Filter: filter}, "nosuchkey"},
-		{"negative budget", Request{Question: "x?", Budget: assay.Budget{Wall: -1}}, "negative"},
+		{"negative budget", Request{Question: "x?", Budget: assay.Budget{Wall: -1}}, "budget.wall_ns is negative (-1ns), want 0 to 168h0m0s"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -391,7 +391,7 @@ func TestResumeLiveRun(t *testing.T) {
 	if _, err := last(other.Resume(t.Context(), assay.Local(), runs[0].ID)); !errors.Is(err, assay.ErrLeased) {
 		t.Errorf("resume of a live run: %v, want ErrLeased", err)
 	}
-	if err := other.DeleteRun(t.Context(), assay.Local(), runs[0].ID); !errors.Is(err, assay.ErrLeased) {
+	if err := other.DeleteRun(t.Context(), assay.Local(), runs[0].ID, ""); !errors.Is(err, assay.ErrLeased) {
 		t.Errorf("delete of a live run: %v, want ErrLeased", err)
 	}
 	close(goOn)
@@ -411,7 +411,7 @@ func TestRunsBelongToTheirPrincipal(t *testing.T) {
 		_, _, showErr := e.Run(t.Context(), stranger, id)
 		_, replayErr := e.Replay(t.Context(), stranger, id)
 		_, resumeErr := last(e.Resume(t.Context(), stranger, id))
-		deleteErr := e.DeleteRun(t.Context(), stranger, id)
+		deleteErr := e.DeleteRun(t.Context(), stranger, id, "")
 		_, _, noneErr := e.Run(t.Context(), stranger, "nosuchrun")
 		for name, err := range map[string]error{"show": showErr, "replay": replayErr, "resume": resumeErr, "delete": deleteErr} {
 			if !errors.Is(err, assay.ErrNotFound) {
@@ -422,7 +422,7 @@ func TestRunsBelongToTheirPrincipal(t *testing.T) {
 			}
 		}
 	}
-	if err := e.DeleteRun(t.Context(), assay.Local(), id); err != nil {
+	if err := e.DeleteRun(t.Context(), assay.Local(), id, ""); err != nil {
 		t.Errorf("delete by its owner: %v", err)
 	}
 	if _, _, err := e.Run(t.Context(), assay.Local(), id); !errors.Is(err, assay.ErrNotFound) {
@@ -680,7 +680,7 @@ func TestAskCatchesUpFirst(t *testing.T) {
 			continue
 		}
 		started = true
-		if got := e.index.Version().Sequence; got != want {
+		if got := e.index.Sequence(); got != want {
 			t.Errorf("step %s began with an index of sequence %d, want %d", ev.Step.Path, got, want)
 		}
 	}

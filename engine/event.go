@@ -58,7 +58,7 @@ type Event struct {
 
 // A Step is one step of a run in a form for display.
 type Step struct {
-	Ordinal  int                  `json:"ordinal"` // position in the journal; -1 in events
+	Ordinal  int                  `json:"ordinal"` // position in the journal; -1 if it has none yet
 	Path     string               `json:"path"`
 	Kind     assay.StepKind       `json:"kind"`
 	Model    string               `json:"model,omitempty"`
@@ -73,13 +73,16 @@ type Step struct {
 }
 
 // stepOf returns the step for rec.
-func stepOf(rec assay.Record) Step {
+func stepOf(rec assay.Record) Step { return stepWith(rec, read(rec)) }
+
+// stepWith is stepOf for a record whose payload is decoded.
+func stepWith(rec assay.Record, p payload) Step {
 	return Step{
 		Ordinal: rec.Ordinal,
 		Path:    rec.Path,
 		Kind:    rec.Kind,
 		Model:   rec.Model,
-		Summary: summary(read(rec), rec),
+		Summary: summary(p, rec),
 		Error:   rec.Error,
 		Usage:   rec.Usage,
 		Started: rec.Started,
@@ -95,17 +98,25 @@ func eventOf(id string, ev run.Event) Event {
 		Run: id, Ordinal: -1, Path: ev.Path, Kind: ev.Kind, Model: ev.Model, Input: ev.Input, Output: ev.Output,
 		Usage: ev.Usage, Started: ev.Started, Elapsed: ev.Elapsed, Active: ev.Active,
 	}
+	if ev.Phase == run.StepEnd {
+		rec.Ordinal = ev.Ordinal
+	}
 	if ev.Err != nil {
 		rec.Error = &assay.RecordedError{Message: ev.Err.Error()}
 	}
 	p := read(rec)
-	step := stepOf(rec)
+	step := stepWith(rec, p)
 	step.Replayed = ev.Replayed
 	step.Input, step.Output = nil, nil
 	if ev.Phase == run.StepStart {
 		step.Summary = intention(p, rec)
 		return Event{Kind: StepStarted, Run: id, Step: &step, Query: p.query}
 	}
+	return endOf(id, step, p)
+}
+
+// endOf returns the event for a step that has ended.
+func endOf(id string, step Step, p payload) Event {
 	return Event{
 		Kind: StepEnded, Run: id, Step: &step,
 		Plan: p.plan, Query: p.query, Results: p.results, Grade: p.grade, Verdicts: p.verdicts,

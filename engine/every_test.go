@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -39,7 +40,7 @@ func everyConfig(dir, at string) Config {
 			{URL: at + "/gone", Title: "Gone", Snippet: "The moon Ganymede has an orbital period of days."},
 			{URL: "http://169.254.169.254/latest/", Title: "Metadata", Snippet: "A secret."},
 		}},
-		Pages: webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return "http://"+a.String() == at }}),
+		Pages: webfetch.New(webfetch.Config{Guard: egress.New(egress.Config{Permit: func(a netip.AddrPort) bool { return "http://"+a.String() == at }})}),
 		Managed: stillService{strategy.ManagedAnswer{Text: said, Notes: []string{"cloud: a note"}, Parts: []strategy.ManagedPart{
 			{Start: 0, End: strings.Index(said, " It is"), Hits: []assay.Hit{retrieved("s3://bucket/ganymede.txt", text)}},
 			{Start: strings.Index(said, "It is"), End: len(said), Hits: []assay.Hit{retrieved("s3://bucket/ganymede.txt", text)}},

@@ -122,6 +122,7 @@ func ExampleConfig_store() {
 	s, err := sqlite.Open(context.Background(), dir)
 	check(err)
 	defer s.Close()
+	check(s.CreateTenant(context.Background(), "acme", store.Act{Actor: assay.Local()}))
 	e, done := handbook(engine.Config{Store: announcedStore{s}, Tenant: "acme"})
 	defer done()
 

@@ -52,11 +52,10 @@ func (g guardedRetriever) Retrieve(ctx context.Context, access assay.Access, q a
 		id := h.Chunk.Document
 		ok, known := allowed[id]
 		if !known {
-			acl, err := g.content.ACL(ctx, id)
+			ok, err = mayRead(ctx, g.content, access, id)
 			if err != nil && !errors.Is(err, assay.ErrNotFound) {
 				return assay.Results{}, fmt.Errorf("check the access to what was found: %w", err)
 			}
-			ok = err == nil && access.Allows(acl)
 			allowed[id] = ok
 		}
 		if ok {

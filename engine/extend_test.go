@@ -163,8 +163,10 @@ func TestOwnStrategyPanics(t *testing.T) {
 			return err
 		},
 		"Break": func() error {
-			for range e.Ask(t.Context(), assay.Local(), Request{ID: "Break", Question: someQuestion}) {
-				break
+			for ev := range e.Ask(t.Context(), assay.Local(), Request{ID: "Break", Question: someQuestion}) {
+				if ev.Kind != RunStarted { // the strategy runs
+					break
+				}
 			}
 			return nil
 		},
@@ -361,6 +363,7 @@ func TestOwnStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	createTenants(t, inner, "acme", "globex")
 	s := &countingStore{Store: inner}
 	acme, err := Open(t.Context(), Config{Store: s, Tenant: "acme"})
 	if err != nil {
@@ -414,6 +417,7 @@ func TestOwnStoreIsNotIngested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	createTenants(t, s, "acme")
 	e := openConfigured(t, Config{Store: s, Tenant: "acme"})
 	if err := os.WriteFile(filepath.Join(folder, "note.md"), []byte("# A note\n\nIt is short.\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -421,5 +425,14 @@ func TestOwnStoreIsNotIngested(t *testing.T) {
 	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{folder}})
 	if err != nil || report.Added != 1 || len(report.Skipped) > 0 {
 		t.Errorf("Ingest = %+v, %v, want the note alone", report, err)
+	}
+}
+
+func createTenants(t *testing.T, s store.Store, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := s.CreateTenant(t.Context(), name, store.Act{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

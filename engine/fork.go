@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -67,43 +68,65 @@ func (e *Engine) Fork(ctx context.Context, principal assay.Principal, id, step s
 }
 
 func (e *Engine) fork(ctx context.Context, principal assay.Principal, id, step string, change func(*Request), emit func(Event)) (assay.Answer, error) {
+	p, err := e.prepareFork(ctx, principal, id, step, change, nil)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	return p.drive(ctx, emit)
+}
+
+// prepareFork stores a run that takes over the first steps of another. A nil promise is none.
+func (e *Engine) prepareFork(ctx context.Context, principal assay.Principal, id, step string, change func(*Request), promise *store.Promise) (*preparedRun, error) {
 	parent, records, err := e.journal(ctx, principal, id)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, err
 	}
 	if principal.Access().Key() != parent.Principal.Access().Key() {
-		return assay.Answer{}, fmt.Errorf("run %s: the access of %s has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
+		return nil, fmt.Errorf("run %s: the access of %s has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
 	}
-	before, err := requestOf(parent)
+	if err := e.checkReleased(ctx, parent); err != nil {
+		return nil, err
+	}
+	before, err := questionOf(parent)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, err
 	}
 	at, err := findStep(records, step)
 	if err != nil {
-		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
+		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	req, err := e.changed(ctx, principal, before.Request, change)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, err
 	}
 	taken := takenOver(records, at)
 	prior := priorTurns{turns: before.History, earlier: before.EarlierTurns, documents: before.Rests}
 	began, err := e.begin(ctx, principal, req, prior)
 	if err != nil {
-		return assay.Answer{}, err
+		return nil, err
 	}
 	began.ForkedFrom = &ForkedFrom{Run: id, Step: at, Models: modelsOf(before, taken)}
 	if len(taken) > 0 {
 		began.keepPreparation(before, taken)
 	}
 	if err := checkInterrupted(taken, e.config.Models.unless(req.Local)); err != nil {
-		return assay.Answer{}, fmt.Errorf("step %s is inside a job whose model or prompt has changed; fork from the job, %s: %w", at, jobOf(at), assay.ErrInvalid)
+		return nil, fmt.Errorf("step %s is inside a job whose model or prompt has changed; fork from the job, %s: %w", at, jobOf(at), assay.ErrInvalid)
 	}
-	answer, err := e.start(ctx, principal, began, taken, emit)
-	if d, ok := errors.AsType[*run.DivergenceError](err); ok {
-		return answer, e.leftParent(ctx, err, d, len(taken))
+	began.ID = e.config.NewID()
+	p, err := e.admitted(ctx, principal, began.ID)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	if err := p.create(ctx, principal, began, taken, promise); err != nil {
+		return nil, p.abandon(err)
+	}
+	p.failed = func(ctx context.Context, err error) error {
+		if d, ok := errors.AsType[*run.DivergenceError](err); ok {
+			return e.leftParent(ctx, err, d, len(taken))
+		}
+		return err
+	}
+	return p, nil
 }
 
 // leftParent returns the error of a fork that left its parent's journal. If the fork executed no
@@ -124,7 +147,8 @@ func (e *Engine) leftParent(ctx context.Context, err error, d *run.DivergenceErr
 		return early
 	}
 	early.Err = d
-	if err := e.runs.Delete(ctx, failed.Run); err != nil {
+	err = e.runs.Delete(ctx, failed.Run, deletion(assay.Principal{}, "a fork that did not begin"))
+	if err != nil && !errors.Is(err, assay.ErrForbidden) { // a hold keeps even this
 		return errors.Join(early, err)
 	}
 	return early

@@ -117,7 +117,7 @@ func TestForkWithAnotherModel(t *testing.T) {
 	if err != nil || runs[0].ForkedFrom == nil || runs[0].ForkedFrom.Run != parent.Run {
 		t.Errorf("listed as %+v, %v", runs, err)
 	}
-	if err := e.DeleteRun(t.Context(), assay.Local(), parent.Run); err != nil {
+	if err := e.DeleteRun(t.Context(), assay.Local(), parent.Run, ""); err != nil {
 		t.Fatal(err)
 	}
 	replays(t, e, a.Run)

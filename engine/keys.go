@@ -104,7 +104,7 @@ func (e *Engine) lookForKeys(ctx context.Context, access assay.Access, collectio
 			whole = false
 			break
 		}
-		if access.Allows(d.ACL) {
+		if access.Allows(d.Collection, d.ACL) {
 			see(seen, d.Metadata)
 		}
 	}

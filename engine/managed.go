@@ -38,7 +38,7 @@ func (e *Engine) managedOf(req storedRequest) strategy.Managed {
 	if req.Managed == "" {
 		return nil
 	}
-	return recordedManaged{name: req.Managed, service: e.config.Managed}
+	return recordedManaged{name: req.Managed, service: e.config.Managed, screen: e.screenCall}
 }
 
 // recordedManaged is the managed service that was configured when a run began. It fails if another
@@ -46,6 +46,7 @@ func (e *Engine) managedOf(req storedRequest) strategy.Managed {
 type recordedManaged struct {
 	name    string
 	service strategy.Managed // the current one; nil: none
+	screen  func(ctx context.Context, place string, texts ...string) error
 }
 
 // Name implements strategy.Managed.
@@ -63,6 +64,9 @@ func (b recordedManaged) Most(question string) assay.Usage {
 func (b recordedManaged) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
 	if b.service == nil || b.service.Name() != b.name {
 		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and no longer is: %w", b.name, assay.ErrUnavailable)
+	}
+	if err := b.screen(ctx, "managed", q.Text); err != nil {
+		return strategy.ManagedAnswer{}, assay.Usage{}, err
 	}
 	return b.service.Ask(ctx, access, q)
 }

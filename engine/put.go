@@ -15,10 +15,16 @@ const putAtOnce = 500
 
 // Put stores documents that were already parsed and split into chunks, such as the passages of a
 // labelled data set. They are searchable when Put returns and get their vectors like ingested
-// documents. If a document without an ACL belongs to a collection that requires one, Put returns
-// assay.ErrInvalid and stores nothing. After any other error, the documents stored so far stay.
-// Put returns assay.ErrLocked while another process ingests.
+// documents. An ingest replaces such a document if it reads a file with its URI, and never removes
+// one, because they have no source.
+//
+// If a document without an ACL belongs to a collection that requires one, Put returns
+// assay.ErrInvalid and stores nothing. After any other error, the documents stored so far stay. Put
+// returns assay.ErrLocked while another process ingests.
 func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
+	if err := e.checkStopped(ctx); err != nil {
+		return err
+	}
 	defer e.embedder.ingesting()()
 	return e.write(ctx, writerPatience, func(w store.Writer) error {
 		if err := checkACLs(ctx, w, entries); err != nil {
@@ -65,7 +71,7 @@ func (e *Engine) Entries(ctx context.Context, principal assay.Principal) iter.Se
 	access := principal.Access()
 	return func(yield func(store.Entry, error) bool) {
 		for c, err := range e.content.Changes(ctx, 0) {
-			if err == nil && (c.Deleted || !access.Allows(c.Document.ACL)) {
+			if err == nil && (c.Deleted || !access.Allows(c.Document.Collection, c.Document.ACL)) {
 				continue
 			}
 			var entry store.Entry

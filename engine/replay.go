@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/assay-rag/assay"
@@ -35,15 +36,38 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	if err := checkStored(r); err != nil {
-		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
-	}
-	req, err := requestOf(r)
+	req, err := questionOf(r)
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	if err := checkStored(r); err != nil {
+		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
+	}
+	if r.Answer.Reason == assay.ReasonWithheld {
+		return assay.Answer{}, fmt.Errorf("run %s: its answer was withheld, so it is not made again: %w", id, assay.ErrInvalid)
+	}
+	answer, err := e.replay(ctx, r, req, records)
+	if err == nil {
+		err = compare(*r.Answer, answer)
+	}
+	if err == nil {
+		err = compareOwn(*r.Answer, answer)
+	}
+	if err != nil {
+		return assay.Answer{}, e.replayError(ctx, r, err)
+	}
+	if r.Question != req.Question {
+		return assay.Answer{}, fmt.Errorf("run %s: its question is not the one it answers, %q: %w", id, req.Question, assay.ErrDamaged)
+	}
+	return answer, nil
+}
+
+// replay returns the answer that the journal of a run leads to: that of its strategy, and of the rulings
+// of reviewers about it.
+func (e *Engine) replay(ctx context.Context, r assay.Run, req storedRequest, records []assay.Record) (assay.Answer, error) {
+	steps, rulings := splitRulings(records)
 	observer := runObserver{}
-	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: observer.stepEvent})
+	session, err := run.Replay(run.Config{Run: r.ID, Records: steps, Budget: req.Budget, Observe: observer.stepEvent})
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -52,20 +76,23 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if diverged := session.Finish(); diverged != nil {
 		err = diverged
 	}
-	if err != nil {
-		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
+	if err == nil && len(rulings) > 0 {
+		answer, err = e.replayRulings(ctx, r, req, answer, rulings)
 	}
-	err = compare(*r.Answer, answer)
-	if err == nil {
-		err = compareOwn(*r.Answer, answer)
+	return answer, err
+}
+
+// replayError returns the error of a replay. That of a run whose steps are withheld has no details,
+// because they quote the steps.
+func (e *Engine) replayError(ctx context.Context, r assay.Run, err error) error {
+	if withheld, failed := e.withheld(ctx, r); failed != nil || withheld != "" {
+		kind := assay.ErrDiverged
+		if errors.Is(err, assay.ErrDamaged) {
+			kind = assay.ErrDamaged
+		}
+		return fmt.Errorf("replay run %s: %w; details are %s", r.ID, kind, withheldText)
 	}
-	if err != nil {
-		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
-	}
-	if r.Question != req.Question {
-		return assay.Answer{}, fmt.Errorf("run %s: its question is not the one it answers, %q: %w", id, req.Question, assay.ErrDamaged)
-	}
-	return answer, nil
+	return fmt.Errorf("replay run %s: %w", r.ID, err)
 }
 
 // checkStored checks that a run has an answer and that its state agrees. A run has an answer
@@ -73,6 +100,8 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 func checkStored(r assay.Run) error {
 	done := r.State == assay.RunDone
 	switch {
+	case r.State == assay.RunSuspended:
+		return fmt.Errorf("it waits for a review: %w", assay.ErrSuspended)
 	case done && r.Answer == nil:
 		return fmt.Errorf("it is done, but has no answer: %w", assay.ErrDamaged)
 	case !done && r.Answer != nil:
@@ -109,6 +138,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"citations", stored.Citations, replayed.Citations},
 		{"missing", stored.Missing, replayed.Missing},
 		{"review", stored.Review, replayed.Review},
+		{"oversight", stored.Oversight, replayed.Oversight},
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},

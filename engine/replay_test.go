@@ -126,7 +126,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 		want   string // substring of the message
 	}{
 		{"a result", `UPDATE records SET payload = replace(payload, 'sufficient', 'insufficient') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
-		{"a header", `UPDATE records SET header = replace(header, '"grade"', '"great"') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
+		{"a header", `UPDATE log SET header = replace(header, '"grade"', '"great"') WHERE sequence = (SELECT sequence FROM records WHERE path = 'grade')`, assay.ErrDamaged, "grade"},
 		{"a record is gone", `DELETE FROM records WHERE path = 'search'`, assay.ErrDamaged, ""},
 		{"a text", `UPDATE records SET payload = replace(payload, 'head of the department', 'head of the kitchen') WHERE path = 'search'`, assay.ErrDamaged, "search"},
 		{"the answer", `UPDATE runs SET answer = replace(answer, 'head of the department', 'head of the kitchen')`, assay.ErrDiverged, "text"},

@@ -70,6 +70,14 @@ type Request struct {
 	// from the statistics on users, and their answers are not reused for users.
 	Measuring bool `json:"measuring,omitempty"`
 
+	// Review says whether the answer may wait for a person; empty: see ReviewMode.
+	Review ReviewMode `json:"review,omitempty"`
+
+	// IdempotencyKey makes Session.Begin and Session.BeginFork begin one run only, however often they
+	// are called: at most MaxNameBytes of UTF-8, unique among the requests of a user; empty: none. Other
+	// methods ignore it.
+	IdempotencyKey string `json:"-"`
+
 	// ID is the ID of the new run, for callers that must be able to find it later in any case. No
 	// run with that ID may exist. Empty: Config.NewID chooses it.
 	ID string `json:"-"`
@@ -109,6 +117,14 @@ type storedRequest struct {
 	// ForkedFrom is the run whose first steps the run took over; nil: none.
 	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"`
 
+	// Guarded is set if a review was possible when the run began. The steps of a run that has not
+	// ended are then not shown.
+	Guarded bool `json:"guarded,omitempty"`
+
+	// Trace identifies the run for Config.Observer, so that a continuation can refer to it; empty:
+	// the run was not observed when it began.
+	Trace string `json:"trace,omitempty"`
+
 	// Key is the key under which the answer is looked up in the cache and offered. Earlier are
 	// the runs under that key with the same question.
 	Key     string             `json:"key,omitempty"`
@@ -136,6 +152,9 @@ func (r Request) complete(wall time.Duration, added []strategy.Spec) (Request, e
 	if r.Question = strings.TrimSpace(r.Question); r.Question == "" {
 		return r, fmt.Errorf("the question is empty: %w", assay.ErrInvalid)
 	}
+	if err := r.checkRanges(); err != nil {
+		return r, err
+	}
 	r.Strategy = cmp.Or(r.Strategy, strategy.Names()[0])
 	if _, err := strategy.Lookup(r.Strategy, added...); err != nil {
 		return r, err
@@ -147,16 +166,6 @@ func (r Request) complete(wall time.Duration, added []strategy.Spec) (Request, e
 		return r, err
 	}
 	b := &r.Budget
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"iterations", int64(b.Iterations)}, {"calls", int64(b.Calls)}, {"tokens", int64(b.Tokens)}, {"cost", b.CostMicros}, {"wall time", int64(b.Wall)},
-	} {
-		if limit.value < 0 {
-			return r, fmt.Errorf("the budget of %s is negative: %w", limit.name, assay.ErrInvalid)
-		}
-	}
 	b.Wall = cmp.Or(b.Wall, r.Mode.Wall(wall))
 	r.Limits.Wall = 0 // Budget.Wall applies
 	if r.Collections == nil {

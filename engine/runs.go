@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	marks "github.com/assay-rag/assay/internal/canary"
+	"github.com/assay-rag/assay/store"
 )
 
 // A RunSummary is a run in a list. It holds no text from documents, because listing runs does not
@@ -26,6 +28,10 @@ type RunSummary struct {
 	// Measuring is the Measuring field of the request: an evaluation asked.
 	Measuring  bool        `json:"measuring,omitempty"`
 	ForkedFrom *ForkedFrom `json:"forked_from,omitempty"` // nil: the run is no fork
+
+	// Describing means that the run describes images at ingest. It answers no question and cannot
+	// be resumed, replayed, forked or followed.
+	Describing bool `json:"describing,omitempty"`
 
 	Steps   int       `json:"steps"`
 	Created time.Time `json:"created"`
@@ -49,104 +55,81 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 		if limit > 0 && len(runs) == limit {
 			break
 		}
-		s := RunSummary{
-			ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
-		}
-		var asked struct {
-			Measuring  bool
-			ForkedFrom *ForkedFrom `json:"forked_from"`
-		}
-		_ = json.Unmarshal(r.Request, &asked) // unknown if the request cannot be decoded
-		s.Measuring, s.ForkedFrom = asked.Measuring, asked.ForkedFrom
-		if r.Answer != nil {
-			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
-			if r.Answer.Cached != nil {
-				s.Cached = r.Answer.Cached.Run
-			}
-		}
-		runs = append(runs, s)
+		runs = append(runs, summaryOf(r))
 	}
 	return runs, nil
 }
 
+// summaryOf returns the summary of a run.
+func summaryOf(r assay.Run) RunSummary {
+	s := RunSummary{
+		ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
+	}
+	var asked struct {
+		Measuring  bool
+		ForkedFrom *ForkedFrom `json:"forked_from"`
+		Strategy   string
+	}
+	_ = json.Unmarshal(r.Request, &asked) // unknown if the request cannot be decoded
+	s.Measuring, s.ForkedFrom, s.Describing = asked.Measuring, asked.ForkedFrom, asked.Strategy == describeStrategy
+	if r.Answer != nil {
+		s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
+		if r.Answer.Cached != nil {
+			s.Cached = r.Answer.Cached.Run
+		}
+	}
+	return s
+}
+
 // Run returns a run and its steps so far. It returns assay.ErrNotFound if the run does not exist,
-// belongs to another principal, or read a document that principal may no longer see.
+// belongs to another principal, or read a document that principal may no longer see. What the steps read
+// and wrote is left out while a review is possible, and afterwards unless the answer was approved as it
+// was. So is what holds the text of a canary.
 func (e *Engine) Run(ctx context.Context, principal assay.Principal, id string) (assay.Run, []Step, error) {
 	r, records, err := e.journal(ctx, principal, id)
 	if err != nil {
 		return assay.Run{}, nil, err
 	}
+	withheld, err := e.withheld(ctx, r)
+	if err != nil {
+		return assay.Run{}, nil, err
+	}
+	set, err := e.canaries(ctx)
+	if err != nil {
+		return assay.Run{}, nil, fmt.Errorf("run %s: %w", id, err)
+	}
 	steps := make([]Step, len(records))
 	for i, rec := range records {
 		steps[i] = stepOf(rec)
+		switch {
+		case withheld != "":
+			steps[i] = withheldStep(steps[i], withheld)
+		case isRuling(rec):
+			steps[i] = withheldStep(steps[i], withheldText)
+		case holdsCanary(set, steps[i]):
+			steps[i] = withheldStep(steps[i], withheldCanaryText)
+		}
+	}
+	if err := hideCanaries(&r, set); err != nil {
+		return assay.Run{}, nil, err
 	}
 	return r, steps, nil
 }
 
-// DeleteRun removes a run and its journal. It returns assay.ErrLeased while the run is live.
-func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id string) error {
-	if _, err := e.run(ctx, principal, id); err != nil {
-		return err
+// hideCanaries removes an answer that holds the text of a canary, which is then newer than the run.
+func hideCanaries(r *assay.Run, set *marks.Set) error {
+	if r.Answer == nil || r.Answer.Reason == assay.ReasonWithheld || set.Empty() {
+		return nil
 	}
-	return e.runs.Delete(ctx, id)
-}
-
-// PrunedRuns counts what PruneRuns removed.
-type PrunedRuns struct {
-	Runs int `json:"runs"` // removed
-	Live int `json:"live"` // kept because a process is driving them
-
-	// Versions is the number of dropped document versions: replaced or deleted ones that no
-	// remaining run cites. It is 0 if another process was writing documents.
-	Versions int  `json:"versions"`
-	Writing  bool `json:"writing,omitempty"` // another process was writing; the next ingest drops the versions
-}
-
-// PruneRuns removes the principal's runs created before the given time, with their journals, and
-// then the replaced versions of documents that only these runs cited. If dry is true it removes
-// nothing and Versions is 0. If it returns an error, the runs it counted have been removed.
-func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, before time.Time, dry bool) (PrunedRuns, error) {
-	var pruned PrunedRuns
-	runs, err := e.Runs(ctx, principal, 0)
+	texts, err := answerTexts(*r.Answer)
 	if err != nil {
-		return pruned, err
+		return fmt.Errorf("run %s: %w", r.ID, err)
 	}
-	for _, r := range runs {
-		if !r.Created.Before(before) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return pruned, err
-		}
-		if r.Live {
-			pruned.Live++
-			continue
-		}
-		if !dry {
-			err = e.runs.Delete(ctx, r.ID)
-		}
-		switch {
-		case err == nil:
-			pruned.Runs++
-		case errors.Is(err, assay.ErrLeased): // resumed after it was listed
-			pruned.Live++
-		case !errors.Is(err, assay.ErrNotFound): // another process removed it
-			return pruned, err
-		}
+	if len(set.Find(texts...)) > 0 {
+		hidden := withheldAnswer(*r.Answer)
+		r.Answer = &hidden
 	}
-	if dry || pruned.Runs == 0 {
-		return pruned, nil
-	}
-	w, err := e.tenant.Writer(ctx)
-	if errors.Is(err, assay.ErrLocked) {
-		pruned.Writing = true
-		return pruned, nil
-	}
-	if err != nil {
-		return pruned, err
-	}
-	pruned.Versions, err = w.Prune(ctx)
-	return pruned, errors.Join(err, w.Close())
+	return nil
 }
 
 // owns reports whether a run belongs to principal.
@@ -202,14 +185,28 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 
 // checkDocument returns an error that states why access may not see a document; nil: it may.
 func (e *Engine) checkDocument(ctx context.Context, access assay.Access, id string) error {
-	acl, err := e.content.ACL(ctx, id)
+	allowed, err := mayRead(ctx, e.content, access, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
 		return fmt.Errorf("that was deleted, so access to it cannot be checked: %w", assay.ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("whose access cannot be checked: %w", err)
-	case !access.Allows(acl):
+	case !allowed:
 		return fmt.Errorf("that you may no longer see: %w", assay.ErrNotFound)
 	}
 	return nil
+}
+
+// mayRead reports whether access may see a document, by its current ACL and its collection. The
+// error is assay.ErrNotFound if either is unknown.
+func mayRead(ctx context.Context, content store.Content, access assay.Access, id string) (bool, error) {
+	acl, err := content.ACL(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if access.Collections() == nil {
+		return access.Allows("", acl), nil
+	}
+	d, err := content.Document(ctx, id) // only the current version tells the collection
+	return err == nil && access.Allows(d.Collection, acl), err
 }

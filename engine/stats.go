@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/internal/stats"
 )
 
-// Observations returns an observation of each of the principal's runs created after since, in no
+// Observations returns an observation of each of the principal's questions asked after since, in no
 // particular order; zero: all runs. Observations contain no text that a run read. A run with a
 // damaged journal is included, marked as having an incomplete trace. seen is called with the
 // number of runs read and their total; it may be nil.
@@ -31,7 +31,7 @@ func (e *Engine) Observations(ctx context.Context, principal assay.Principal, si
 		if seen != nil {
 			seen(i, len(runs))
 		}
-		if !owns(principal, r) || !r.Created.After(since) {
+		if !owns(principal, r) || !r.Created.After(since) || isDescribing(r) || r.State == assay.RunErased {
 			continue
 		}
 		records, err := e.runs.Records(ctx, r.ID)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/assay-rag/assay/internal/chunk"
 	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/role/prompted"
@@ -15,8 +16,20 @@ type (
 	// Skipped is a file that was not ingested, with the reason.
 	Skipped = ingest.Skipped
 
+	// Chunker is a way to divide documents into chunks.
+	Chunker = chunk.Chunker
+
 	// IngestProgress is the state of a running Ingest.
 	IngestProgress = ingest.Progress
+
+	// A WalkFunc parses a source and the documents inside it; see parse.Walk.
+	WalkFunc = ingest.WalkFunc
+
+	// An IngestPlan is what an Ingest would do.
+	IngestPlan = ingest.Plan
+
+	// A VectorPlan estimates the vectors that an Ingest would make necessary.
+	VectorPlan = ingest.VectorPlan
 
 	// A VectorReport states the coverage of the wanted encoder's vectors, and what Embed made.
 	VectorReport = ingest.VectorReport

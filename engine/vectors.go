@@ -93,6 +93,7 @@ func (c *encoderSelector) status(ctx context.Context) (VectorStatus, error) {
 // at are listed in the report and are not errors. Embed waits while another process makes
 // vectors. It returns assay.ErrInvalid if the engine has no encoders.
 func (e *Engine) Embed(ctx context.Context, progress func(EmbedProgress)) (VectorReport, error) {
+	ctx = e.outgoing(ctx)
 	e.embedder.wanted.Add(1)
 	var made ingest.EmbedReport
 	var err error

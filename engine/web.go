@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	neturl "net/url"
 	"time"
 
 	"github.com/assay-rag/assay"
@@ -28,7 +29,7 @@ func (e *Engine) webOf(req storedRequest) (web strategy.Web, off string) {
 	case req.Searcher == "":
 		return nil, "no search of the web is configured"
 	}
-	return recordedWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages}, ""
+	return recordedWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages, screen: e.screenCall}, ""
 }
 
 // recordedWeb is a run's access to the web, through the searcher that was configured when the run
@@ -37,6 +38,7 @@ type recordedWeb struct {
 	name     string
 	searcher assay.WebSearcher // the current one; nil: none
 	pages    assay.PageFetcher
+	screen   func(ctx context.Context, place string, texts ...string) error
 }
 
 // Name implements strategy.Web.
@@ -60,7 +62,7 @@ func priceOf(searcher assay.WebSearcher) (micros int64, known bool) {
 // checkWebPriced returns assay.ErrInvalid if the cost is limited and the run may use a web search
 // of unknown price.
 func (e *Engine) checkWebPriced(req Request) error {
-	if !req.Web || e.config.Web == nil || req.Budget.CostMicros == 0 {
+	if !req.Web || e.config.Web == nil {
 		return nil
 	}
 	if _, known := priceOf(e.config.Web); known {
@@ -73,6 +75,9 @@ func (e *Engine) checkWebPriced(req Request) error {
 func (w recordedWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if w.searcher == nil || w.searcher.Name() != w.name {
 		return nil, fmt.Errorf("%s was configured when the run began, and no longer is: %w", w.name, assay.ErrUnavailable)
+	}
+	if err := w.screen(ctx, "web search", query); err != nil {
+		return nil, err
 	}
 	ctx, cancel := withHalfTimeout(ctx)
 	defer cancel()
@@ -94,6 +99,13 @@ var errHalf = fmt.Errorf("half of the time that was left is over: %w", assay.Err
 
 // Page implements strategy.Web.
 func (w recordedWeb) Page(ctx context.Context, url string) (passages []assay.Passage, err error) {
+	texts := []string{url}
+	if plain, err := neturl.QueryUnescape(url); err == nil {
+		texts = append(texts, plain)
+	}
+	if err := w.screen(ctx, "page", texts...); err != nil {
+		return nil, err
+	}
 	limited, cancel := withHalfTimeout(ctx)
 	defer cancel()
 	defer func() {
@@ -123,8 +135,12 @@ func passagesOf(ctx context.Context, page assay.WebPage) ([]assay.Passage, error
 	id := assay.DocumentID("web", page.URL)
 	version := assay.DocumentVersion(doc.Text, nil, parse.Version+"/"+chunk.Version)
 	language := doc.Metadata[assay.MetaLanguage].String
+	chunks, err := chunk.Split(ctx, doc, id, version, chunk.Options{})
+	if err != nil {
+		return nil, err
+	}
 	var passages []assay.Passage
-	for _, c := range chunk.Split(doc, id, version, chunk.Options{}) {
+	for _, c := range chunks {
 		if c.Kind == assay.ChunkSection {
 			continue // the passages in it are in the list themselves
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -46,7 +47,7 @@ func site(t *testing.T, pages map[string]string) (string, *webfetch.Fetcher, fun
 	}))
 	t.Cleanup(s.Close)
 	at := netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://"))
-	return s.URL, webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return a == at }}), s.Close
+	return s.URL, webfetch.New(webfetch.Config{Guard: egress.New(egress.Config{Permit: func(a netip.AddrPort) bool { return a == at }})}), s.Close
 }
 
 // webEngine opens an engine on the handbook that can search the web.

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// CheckMethod returns nil if a method of a session may be called now, and otherwise the error with
+// which the call would be refused: see Session. A protocol whose refusals precede its response uses
+// it; the method checks again.
+func CheckMethod(ctx context.Context, s *Session, method string) error {
+	c, err := s.enter(ctx, method)
+	if err != nil {
+		return err
+	}
+	c.done()
+	return nil
+}
+
+// SessionOwner identifies the tenant, the user and the API key of a session, so that what one caller
+// left in a protocol's state can be refused to another. It is 64 hexadecimal digits, the same for
+// every token of a user, and says nothing about them.
+func SessionOwner(s *Session) string {
+	p := s.grant.Principal
+	sum := sha256.Sum256([]byte(strings.Join([]string{s.identity, p.User, p.Key}, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
