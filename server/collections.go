@@ -1,0 +1,385 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"reflect"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
+)
+
+// collectionRoutes list collections and add documents to them.
+func collectionRoutes() []Route {
+	return []Route{
+		route("GET", "/api/v1/collections", "collections.list", "Collections", "List the collections with visible documents",
+			func(ctx context.Context, s *engine.Session, _ none) (CollectionList, error) {
+				list, err := s.Collections(ctx)
+				if list == nil {
+					list = []engine.CollectionSummary{}
+				}
+				return CollectionList{list}, err
+			}),
+		route("GET", "/api/v1/collections/{collection}", "collections.show", "Collections", "Show a collection",
+			func(ctx context.Context, s *engine.Session, in collectionIn) (engine.CollectionSummary, error) {
+				list, err := s.Collections(ctx)
+				if err != nil {
+					return engine.CollectionSummary{}, err
+				}
+				for _, c := range list {
+					if c.Name == in.Collection {
+						return c, nil
+					}
+				}
+				return engine.CollectionSummary{}, fmt.Errorf("collection %q: %w", in.Collection, assay.ErrNotFound)
+			}),
+		route("PUT", "/api/v1/collections/{collection}", "collections.set", "SetCollection", "Create a collection, or replace its settings",
+			func(ctx context.Context, s *engine.Session, in setCollectionIn) (none, error) {
+				return none{}, s.SetCollection(ctx, store.Collection{
+					Name: in.Collection, RequireACL: in.Body.RequireACL,
+					Chunker: in.Body.Chunker, ChunkSize: in.Body.ChunkSize, ChunkOverlap: in.Body.ChunkOverlap,
+				})
+			}),
+		returning[FileOutcome](raw("PUT", "/api/v1/collections/{collection}/documents/{name...}", "documents.put", "Upload", "Upload a document, or replace it", putDocument), http.StatusCreated).with(func(r *Route) {
+			r.Stream, r.MaxBody, r.Events = true, engine.MaxUploadBytes, uploadEvents()
+		}),
+		returning[UploadReport](raw("POST", "/api/v1/collections/{collection}/documents", "documents.upload", "Upload", "Upload several documents", uploadDocuments)).with(func(r *Route) {
+			r.Stream, r.MaxBody, r.Events = true, maxMultipart, uploadEvents()
+		}),
+		returning[FileOutcome](raw("POST", "/api/v1/collections/{collection}/pages", "documents.fetch", "UploadURL", "Read a web page into a collection", fetchDocument), http.StatusCreated).with(func(r *Route) {
+			r.Stream, r.Events = true, uploadEvents()
+		}),
+	}
+}
+
+// uploadEvents are the events "progress", "file" and "report".
+func uploadEvents() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[syncProgress](), reflect.TypeFor[FileOutcome](), reflect.TypeFor[UploadReport]()}
+}
+
+// A CollectionList lists collections.
+type CollectionList struct {
+	Collections []engine.CollectionSummary `json:"collections"`
+}
+
+type collectionIn struct {
+	Collection string `path:"collection"`
+}
+
+type setCollectionIn struct {
+	Collection string             `path:"collection"`
+	Body       CollectionSettings `body:"application/json"`
+}
+
+// CollectionSettings are the settings of a collection. Zero values are the defaults.
+type CollectionSettings struct {
+	RequireACL   bool   `json:"require_acl"` // reject documents without an ACL
+	Chunker      string `json:"chunker,omitempty"`
+	ChunkSize    int    `json:"chunk_size,omitempty"` // tokens
+	ChunkOverlap int    `json:"chunk_overlap,omitempty"`
+}
+
+// Bounds of a request with several documents.
+const (
+	maxMultipart = 512 << 20
+	maxParts     = 1000
+)
+
+// A FileOutcome is the outcome of one uploaded document.
+type FileOutcome struct {
+	Name      string                   `json:"name"` // as it was sent: a name, or a URL
+	URI       string                   `json:"uri,omitempty"`
+	Outcome   string                   `json:"outcome"`   // added, updated, unchanged or refused
+	Documents []engine.DocumentSummary `json:"documents"` // it, and those inside it
+	Skipped   []engine.Skipped         `json:"skipped"`   // documents inside it that could not be parsed
+	Problem   *Problem                 `json:"problem,omitempty"`
+}
+
+// An UploadReport lists the outcomes of several uploaded documents, in their order.
+type UploadReport struct {
+	Files []FileOutcome `json:"files"`
+}
+
+func outcomeOf(name string, u engine.Uploaded) FileOutcome {
+	o := FileOutcome{Name: name, URI: u.URI, Outcome: u.Outcome, Documents: []engine.DocumentSummary{}, Skipped: []engine.Skipped{}}
+	for _, d := range u.Documents {
+		o.Documents = append(o.Documents, engine.SummaryOfDocument(d))
+	}
+	o.Skipped = append(o.Skipped, u.Report.Skipped...)
+	return o
+}
+
+type putIn struct {
+	Collection  string    `path:"collection"`
+	Name        string    `path:"name"`
+	ContentType string    `header:"Content-Type"`   // a hint for the format
+	Metadata    string    `header:"Assay-Metadata"` // JSON object: metadata, and the ACL as "acl"
+	Password    string    `header:"Assay-Password"` // of an encrypted document; it is not stored
+	IfMatch     []string  `header:"If-Match"`
+	IfNoneMatch []string  `header:"If-None-Match"` // *: do not replace
+	Body        io.Reader `body:"*/*"`
+}
+
+func putDocument(x *exchange, in putIn) error {
+	u := engine.Upload{
+		Collection: in.Collection, Name: in.Name, Body: in.Body, Type: mediaType(in.ContentType), Password: in.Password,
+		Check: func(stored *assay.Document) error { return checkMatch(in.IfMatch, in.IfNoneMatch, stored) },
+	}
+	if in.Metadata != "" {
+		u.Sidecar = []byte(in.Metadata)
+	}
+	return x.store(in.Name, func(ctx context.Context, progress func(engine.IngestProgress)) (engine.Uploaded, error) {
+		u.Progress = progress
+		return x.session.Upload(ctx, u)
+	})
+}
+
+type fetchIn struct {
+	Collection string       `path:"collection"`
+	Body       FetchRequest `body:"application/json"`
+}
+
+// A FetchRequest names a web page to read.
+type FetchRequest struct {
+	URL      string          `json:"url"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // JSON object: metadata, and the ACL as "acl"
+}
+
+func fetchDocument(x *exchange, in fetchIn) error {
+	u := engine.FetchedUpload{URL: in.Body.URL, Collection: in.Collection, Sidecar: in.Body.Metadata}
+	return x.store(in.Body.URL, func(ctx context.Context, progress func(engine.IngestProgress)) (engine.Uploaded, error) {
+		u.Progress = progress
+		return x.session.UploadURL(ctx, u)
+	})
+}
+
+// store stores one document, and answers with its outcome or with events that end with it.
+func (x *exchange) store(name string, fn func(context.Context, func(engine.IngestProgress)) (engine.Uploaded, error)) error {
+	if x.media == typeEvents {
+		return x.stream(func(yield func(message, error) bool) {
+			progress(x.r.Context(), yield, func(ctx context.Context, send func(message)) error {
+				uploaded, err := fn(ctx, func(p engine.IngestProgress) { send(message{event: "progress", data: showProgress(p)}) })
+				if err == nil {
+					send(message{event: "file", data: outcomeOf(name, uploaded)})
+				}
+				return err
+			})
+		})
+	}
+	uploaded, err := fn(x.r.Context(), nil)
+	if err != nil {
+		return err
+	}
+	if uploaded.Outcome == "added" {
+		x.route.Status = http.StatusCreated
+	}
+	for _, d := range uploaded.Documents {
+		if d.URI != uploaded.URI {
+			continue
+		}
+		x.w.Header().Set("Location", "/api/v1/documents/"+d.ID)
+		if err := x.setDocumentTag(d); err != nil {
+			return err
+		}
+	}
+	return x.reply(outcomeOf(name, uploaded))
+}
+
+// progress yields the messages that fn sends, in their order, and its error.
+func progress(ctx context.Context, yield func(message, error) bool, fn func(context.Context, func(message)) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	messages := make(chan message)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- fn(ctx, func(m message) {
+			select {
+			case messages <- m:
+			case <-ctx.Done():
+			}
+		})
+		close(messages)
+	}()
+	wanted := true
+	for m := range messages {
+		if wanted && !yield(m, nil) {
+			wanted = false
+			cancel()
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil && wanted {
+		yield(message{}, err)
+	}
+}
+
+type uploadIn struct {
+	Collection string    `path:"collection"`
+	Body       io.Reader `body:"multipart/form-data"`
+}
+
+// uploadDocuments stores the files of a form. A field "metadata" holds the metadata and ACL of the
+// files after it, up to the next one.
+func uploadDocuments(x *exchange, in uploadIn) error {
+	_, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return fmt.Errorf("multipart/form-data without a boundary: %w", errMediaType)
+	}
+	form := multipart.NewReader(in.Body, params["boundary"])
+	if x.media == typeEvents {
+		return x.stream(func(yield func(message, error) bool) {
+			progress(x.r.Context(), yield, func(ctx context.Context, send func(message)) error {
+				report, err := x.uploadParts(ctx, in.Collection, form, send)
+				if err == nil {
+					send(message{event: "report", data: report})
+				}
+				return err
+			})
+		})
+	}
+	report, err := x.uploadParts(x.r.Context(), in.Collection, form, nil)
+	if err != nil {
+		return err
+	}
+	return x.reply(report)
+}
+
+// uploadParts stores the files of a form one after the other, so that uploads of others get their
+// turn in between. send may be nil.
+func (x *exchange) uploadParts(ctx context.Context, collection string, form *multipart.Reader, send func(message)) (UploadReport, error) {
+	report := UploadReport{Files: []FileOutcome{}}
+	var metadata []byte
+	for n := 0; ; n++ {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return report, badForm(err)
+		}
+		if n == maxParts {
+			return report, fmt.Errorf("the form has more than %d parts: %w", maxParts, assay.ErrInvalid)
+		}
+		name, isFile, err := partName(part)
+		if err != nil {
+			return report, err
+		}
+		if !isFile {
+			if metadata, err = readMetadata(part, name); err != nil {
+				return report, err
+			}
+			continue
+		}
+		o, err := x.uploadPart(ctx, engine.Upload{Collection: collection, Name: name, Body: partReader{part}, Type: mediaType(part.Header.Get("Content-Type")), Sidecar: metadata}, send)
+		if err != nil {
+			return report, err
+		}
+		report.Files = append(report.Files, o)
+	}
+	if len(report.Files) == 0 {
+		return report, fmt.Errorf("the form has no file: %w", assay.ErrInvalid)
+	}
+	return report, nil
+}
+
+// uploadPart stores one file of a form. An error that concerns this file alone is part of the
+// outcome.
+func (x *exchange) uploadPart(ctx context.Context, u engine.Upload, send func(message)) (FileOutcome, error) {
+	if send != nil {
+		u.Progress = func(p engine.IngestProgress) { send(message{event: "progress", data: showProgress(p)}) }
+	}
+	uploaded, err := x.session.Upload(ctx, u)
+	o := outcomeOf(u.Name, uploaded)
+	if err != nil {
+		if ctx.Err() != nil || endsForm(err) {
+			return o, err
+		}
+		p := x.problem(err)
+		o.Outcome, o.Problem = "refused", &p
+	}
+	if send != nil {
+		send(message{event: "file", data: o})
+	}
+	return o, nil
+}
+
+// endsForm reports whether an error concerns the files that follow as well: the body cannot be read
+// on, or the caller may not upload.
+func endsForm(err error) bool {
+	var part multipartError
+	kind := problemKindOf(err)
+	_, whole := errors.AsType[*http.MaxBytesError](err)
+	unreadable := whole || isSlow(err) || errors.As(err, &part)
+	return unreadable || kind.Status == http.StatusUnauthorized || kind.Name == "stopped"
+}
+
+// A multipartError means that a form is malformed.
+type multipartError struct{ err error }
+
+func (e multipartError) Error() string { return "the form is malformed: " + e.err.Error() }
+func (e multipartError) Unwrap() error { return assay.ErrInvalid }
+
+// badForm returns the error for a form that cannot be read on.
+func badForm(err error) error {
+	if isTooLarge(err) || isSlow(err) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return multipartError{err}
+}
+
+// A partReader is a part whose errors are those of badForm.
+type partReader struct{ part io.Reader }
+
+func (r partReader) Read(p []byte) (int, error) {
+	n, err := r.part.Read(p)
+	if err != nil && err != io.EOF {
+		err = badForm(err)
+	}
+	return n, err
+}
+
+// partName returns the name of a part, and whether it is a file. The name of a file is a path, as the
+// client wrote it.
+func partName(part *multipart.Part) (name string, isFile bool, err error) {
+	disposition, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	if err != nil || disposition != "form-data" {
+		return "", false, multipartError{fmt.Errorf("a part has no Content-Disposition form-data")}
+	}
+	name, isFile = params["filename"]
+	if !isFile {
+		name = params["name"]
+	}
+	return name, isFile, nil
+}
+
+// readMetadata reads the field "metadata". Another one is assay.ErrInvalid.
+func readMetadata(part *multipart.Part, name string) ([]byte, error) {
+	if name != "metadata" {
+		return nil, fmt.Errorf("the form has a field %q, which is neither a file nor metadata: %w", name, assay.ErrInvalid)
+	}
+	data, err := io.ReadAll(io.LimitReader(part, source.MaxSidecarBytes+1))
+	if err != nil {
+		return nil, badForm(err)
+	}
+	if len(data) > source.MaxSidecarBytes {
+		return nil, fmt.Errorf("the metadata has more than %d bytes: %w", source.MaxSidecarBytes, assay.ErrInvalid)
+	}
+	return data, nil
+}
+
+// mediaType returns the media type of a Content-Type, or "" for one that tells nothing about the
+// format.
+func mediaType(header string) string {
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil || media == "application/octet-stream" || media == "application/x-www-form-urlencoded" {
+		return ""
+	}
+	return media
+}
