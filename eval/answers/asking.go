@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 	"time"
@@ -48,11 +49,16 @@ type Options struct {
 // ends in an error is an outcome. AskAll itself fails if ctx ends or if the folder or the store
 // cannot be written; the outcomes so far are kept.
 func AskAll(ctx context.Context, e *engine.Engine, d testset.Dataset, folder *Folder, opts Options) error {
-	library, err := OpenLibrary(ctx, e, opts.Principal)
+	return AskAllOf(ctx, As(e, opts.Principal), d, folder, opts)
+}
+
+// AskAllOf is AskAll for an Answerer. It ignores opts.Principal.
+func AskAllOf(ctx context.Context, a Answerer, d testset.Dataset, folder *Folder, opts Options) error {
+	library, err := OpenLibrary(ctx, a)
 	if err != nil {
 		return err
 	}
-	asker := &asker{engine: e, folder: folder, library: library, principal: opts.Principal, judge: opts.Judge}
+	asker := &asker{answerer: a, folder: folder, library: library, judge: opts.Judge}
 	for _, contender := range opts.Contenders {
 		if err := asker.askAll(ctx, d, contender, opts); err != nil {
 			return err
@@ -61,13 +67,49 @@ func AskAll(ctx context.Context, e *engine.Engine, d testset.Dataset, folder *Fo
 	return nil
 }
 
+// An Answerer answers the questions of one principal. As makes one of an engine.
+type Answerer interface {
+	Answer(ctx context.Context, req engine.Request) (assay.Answer, error)
+	Run(ctx context.Context, id string) (assay.Run, []engine.Step, error)
+	Resume(ctx context.Context, id string) iter.Seq2[engine.Event, error]
+	Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error]
+	Document(ctx context.Context, id string) (assay.Document, error)
+}
+
+// As returns an engine as the Answerer of a principal.
+func As(e *engine.Engine, principal assay.Principal) Answerer { return engineOf{e, principal} }
+
+type engineOf struct {
+	engine    *engine.Engine
+	principal assay.Principal
+}
+
+func (e engineOf) Answer(ctx context.Context, req engine.Request) (assay.Answer, error) {
+	return e.engine.Answer(ctx, e.principal, req)
+}
+
+func (e engineOf) Run(ctx context.Context, id string) (assay.Run, []engine.Step, error) {
+	return e.engine.Run(ctx, e.principal, id)
+}
+
+func (e engineOf) Resume(ctx context.Context, id string) iter.Seq2[engine.Event, error] {
+	return e.engine.Resume(ctx, e.principal, id)
+}
+
+func (e engineOf) Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error] {
+	return e.engine.Documents(ctx, e.principal, collections...)
+}
+
+func (e engineOf) Document(ctx context.Context, id string) (assay.Document, error) {
+	return e.engine.Document(ctx, e.principal, id)
+}
+
 // An asker asks questions and measures the answers.
 type asker struct {
-	engine    *engine.Engine
-	folder    *Folder
-	library   *Library
-	principal assay.Principal
-	judge     judge.Judge
+	answerer Answerer
+	folder   *Folder
+	library  *Library
+	judge    judge.Judge
 }
 
 func (a *asker) askAll(ctx context.Context, d testset.Dataset, contender Contender, opts Options) error {
@@ -124,7 +166,7 @@ func (a *asker) ask(ctx context.Context, c testset.Case, contender Contender) (O
 	if err != nil {
 		if !ends(ctx, err) {
 			o.Error, o.Began = err.Error(), time.Now().UTC() // the request is invalid, or its run cannot be resumed
-			if _, _, missing := a.engine.Run(ctx, a.principal, o.Run); missing != nil {
+			if _, _, missing := a.answerer.Run(ctx, o.Run); missing != nil {
 				o.Run = ""
 			}
 			q := inquiry{outcome: &o}
@@ -133,6 +175,7 @@ func (a *asker) ask(ctx context.Context, c testset.Case, contender Contender) (O
 		}
 		return o, err
 	}
+	o.Run = stored.ID // an Answerer may choose it
 	return o, a.take(ctx, &o, stored)
 }
 
@@ -144,7 +187,7 @@ func ends(ctx context.Context, err error) bool {
 
 // run starts or resumes the run of a question and returns it when it has ended.
 func (a *asker) run(ctx context.Context, id string, c testset.Case, contender Contender) (assay.Run, error) {
-	stored, _, err := a.engine.Run(ctx, a.principal, id)
+	stored, _, err := a.answerer.Run(ctx, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
 		req := contender.Request
@@ -153,13 +196,13 @@ func (a *asker) run(ctx context.Context, id string, c testset.Case, contender Co
 		if len(c.Collections) > 0 {
 			req.Collections = c.Collections
 		}
-		_, err = a.engine.Answer(ctx, a.principal, req)
+		_, err = a.answerer.Answer(ctx, req)
 	case err != nil:
 		return assay.Run{}, err
 	case stored.State == assay.RunDone || stored.State == assay.RunFailed:
 		return stored, nil
 	default:
-		for _, err = range a.engine.Resume(ctx, a.principal, id) {
+		for _, err = range a.answerer.Resume(ctx, id) {
 			if err != nil {
 				break
 			}
@@ -169,7 +212,7 @@ func (a *asker) run(ctx context.Context, id string, c testset.Case, contender Co
 		return assay.Run{}, err
 	}
 	failed := err
-	stored, _, err = a.engine.Run(ctx, a.principal, id)
+	stored, _, err = a.answerer.Run(ctx, id)
 	if err == nil && stored.State != assay.RunDone && stored.State != assay.RunFailed {
 		err = errors.Join(fmt.Errorf("run %s is %s, but should have ended: %w", id, stored.State, assay.ErrDamaged), failed)
 	}
@@ -178,7 +221,7 @@ func (a *asker) run(ctx context.Context, id string, c testset.Case, contender Co
 
 // take fills in an outcome from a run that has ended.
 func (a *asker) take(ctx context.Context, o *Outcome, r assay.Run) error {
-	_, steps, err := a.engine.Run(ctx, a.principal, r.ID)
+	_, steps, err := a.answerer.Run(ctx, r.ID)
 	if err != nil {
 		return err
 	}

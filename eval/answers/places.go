@@ -9,22 +9,20 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/testset"
 )
 
 // A Library locates gold in the stored documents.
 type Library struct {
-	engine    *engine.Engine
-	principal assay.Principal
-	byID      map[string]assay.Document
-	byBase    map[string][]string // IDs by the last part of the URI
+	answerer Answerer
+	byID     map[string]assay.Document
+	byBase   map[string][]string // IDs by the last part of the URI
 }
 
 // OpenLibrary lists the documents without their texts.
-func OpenLibrary(ctx context.Context, e *engine.Engine, principal assay.Principal) (*Library, error) {
-	l := &Library{engine: e, principal: principal, byID: map[string]assay.Document{}, byBase: map[string][]string{}}
-	for d, err := range e.Documents(ctx, principal) {
+func OpenLibrary(ctx context.Context, a Answerer) (*Library, error) {
+	l := &Library{answerer: a, byID: map[string]assay.Document{}, byBase: map[string][]string{}}
+	for d, err := range a.Documents(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +81,7 @@ func (l *Library) spots(ctx context.Context, g testset.Gold) (spots []spot, mist
 	for _, id := range named {
 		s := spot{document: id, section: g.Section, start: g.Start, end: g.End}
 		if g.Quote != "" {
-			d, err := l.engine.Document(ctx, l.principal, id)
+			d, err := l.answerer.Document(ctx, id)
 			if err != nil {
 				return nil, "", err
 			}

@@ -94,7 +94,7 @@ func TestUnsliced(t *testing.T) {
 
 // TestExportCollections checks that an exported run keeps the collections that it searched.
 func TestExportCollections(t *testing.T) {
-	if x := testset.Export(assay.Run{ID: "a", Question: "Who?"}, nil, assay.Filter{}, []string{"it"}); len(x.Collections) != 1 || x.Collections[0] != "it" {
+	if x, err := testset.Export(assay.Run{ID: "a", Question: "Who?", Request: []byte(`{"collections": ["it"]}`)}); err != nil || len(x.Collections) != 1 || x.Collections[0] != "it" {
 		t.Errorf("%+v", x)
 	}
 }

@@ -71,7 +71,7 @@ func (t *trial) ask(ctx context.Context, e *engine.Engine, principal assay.Princ
 	}
 	_, steps, err := e.Run(ctx, principal, a.Run)
 	if err == nil {
-		err = e.DeleteRun(context.WithoutCancel(ctx), principal, a.Run)
+		err = e.DeleteRun(context.WithoutCancel(ctx), principal, a.Run, "")
 	}
 	trail, wrong := trailOf(steps)
 	if err != nil || wrong != nil {

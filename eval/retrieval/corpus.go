@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/assay-rag/assay"
@@ -13,12 +14,12 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A corpus holds the passages of a set in memory. Each is a document of one chunk, because the sets
-// define relevance by passage. It is the source of an index, vectors included, and the content that
-// a retriever reads.
+// A corpus holds documents and their chunks in memory. It is the source of an index, vectors
+// included, and the content that a retriever reads.
 type corpus struct {
 	documents []assay.Document
-	chunks    []assay.Chunk
+	chunks    []assay.Chunk // by document
+	docOf     []int         // for each chunk the index of its document
 	byChunk   map[string]int
 	byDoc     map[string]int
 
@@ -26,7 +27,8 @@ type corpus struct {
 	vectors []llm.Vector // one per chunk; nil for a chunk without one
 }
 
-// newCorpus makes the documents of a set. Detecting the languages of a large set takes seconds, and
+// newCorpus makes a document of one chunk from each passage of a set, because the sets define
+// relevance by passage. Detecting the languages of a large set takes seconds, and
 // stops when ctx ends.
 func newCorpus(ctx context.Context, set testset.Set) (*corpus, error) {
 	c := &corpus{byChunk: map[string]int{}, byDoc: map[string]int{}}
@@ -34,47 +36,67 @@ func newCorpus(ctx context.Context, set testset.Set) (*corpus, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m := assay.Metadata{}
-		if code := language.Detect(p.Text); code != "" { // as ingest does
-			m[assay.MetaLanguage] = assay.StringValue(code)
-		}
-		d := assay.Document{
-			ID:         assay.DocumentID(set.Name, p.ID),
-			Version:    assay.DocumentVersion(p.Text, m, "eval"),
-			Collection: set.Name,
-			URI:        p.ID,
-			Title:      p.Title,
-			Text:       p.Text,
-			Metadata:   m,
-		}
-		ch := assay.Chunk{
+		d := newDocument(set.Name, p.ID, p.Title, p.Text)
+		c.add(d, []assay.Chunk{{
 			ID:       assay.ChunkID(d.ID, d.Version, 0),
 			Document: d.ID,
 			Version:  d.Version,
 			Kind:     assay.ChunkProse,
 			End:      len(p.Text),
-		}
-		c.byChunk[ch.ID], c.byDoc[d.ID] = len(c.documents), len(c.documents)
-		c.documents = append(c.documents, d)
-		c.chunks = append(c.chunks, ch)
+		}})
 	}
 	return c, nil
+}
+
+// newDocument makes a document of a set, with its language as ingest finds it.
+func newDocument(set, uri, title, text string) assay.Document {
+	m := assay.Metadata{}
+	if code := language.Detect(text); code != "" {
+		m[assay.MetaLanguage] = assay.StringValue(code)
+	}
+	return assay.Document{
+		ID:         assay.DocumentID(set, uri),
+		Version:    assay.DocumentVersion(text, m, "eval"),
+		Collection: set,
+		URI:        uri,
+		Title:      title,
+		Text:       text,
+		Metadata:   m,
+	}
+}
+
+// add adds a document with its chunks.
+func (c *corpus) add(d assay.Document, chunks []assay.Chunk) {
+	c.byDoc[d.ID] = len(c.documents)
+	for _, ch := range chunks {
+		c.byChunk[ch.ID] = len(c.chunks)
+		c.chunks = append(c.chunks, ch)
+		c.docOf = append(c.docOf, len(c.documents))
+	}
+	c.documents = append(c.documents, d)
+}
+
+// chunksOf returns the chunks of document i.
+func (c *corpus) chunksOf(i int) []assay.Chunk {
+	first, _ := slices.BinarySearch(c.docOf, i)
+	end, _ := slices.BinarySearch(c.docOf, i+1)
+	return c.chunks[first:end]
 }
 
 // embedBatch is the number of passages that are embedded between two progress reports. It is large
 // enough to fill the encoder's batches, and small enough that an interruption loses little.
 const embedBatch = 128
 
-// embed computes the vectors of the passages for which covered returns true. A nil covered selects
-// all.
+// embed computes the vectors of the chunks for which covered returns true, except sections. A nil
+// covered selects all.
 func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) bool, progress func(done, all int) time.Duration) error {
 	var at []int
-	for i := range c.documents {
-		if covered == nil || covered(i) {
+	for i, ch := range c.chunks {
+		if ch.Kind != assay.ChunkSection && (covered == nil || covered(i)) {
 			at = append(at, i)
 		}
 	}
-	c.model, c.vectors = e.Model(), make([]llm.Vector, len(c.documents))
+	c.model, c.vectors = e.Model(), make([]llm.Vector, len(c.chunks))
 	for first := 0; first < len(at); first += embedBatch {
 		batch := at[first:min(first+embedBatch, len(at))]
 		passages := make([]assay.Passage, len(batch))
@@ -93,7 +115,7 @@ func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) 
 	return nil
 }
 
-// Sequence implements index.Source. Each passage is one change, with its vector.
+// Sequence implements index.Source. Each document is one change, with its vectors.
 func (c *corpus) Sequence(context.Context) (int64, error) { return int64(len(c.documents)), nil }
 
 // Changes implements index.Source.
@@ -105,7 +127,7 @@ func (c *corpus) Changes(ctx context.Context, after int64) iter.Seq2[assay.Chang
 				return
 			}
 			d := c.documents[i]
-			if !yield(assay.Change{Sequence: int64(i + 1), ID: d.ID, Document: &d, Chunks: c.chunks[i : i+1]}, nil) {
+			if !yield(assay.Change{Sequence: int64(i + 1), ID: d.ID, Document: &d, Chunks: c.chunksOf(i)}, nil) {
 				return
 			}
 		}
@@ -126,9 +148,8 @@ func (c *corpus) Vectors(ctx context.Context, model string, after int64) iter.Se
 		if model != c.model {
 			return
 		}
-		for i := int(after); i < len(c.vectors); i++ {
-			v := c.vectors[i]
-			if v == nil {
+		for i, v := range c.vectors {
+			if v == nil || int64(c.docOf[i]) < after {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -173,9 +194,9 @@ func (c *corpus) Version(_ context.Context, id, version string) (assay.Document,
 }
 
 func (c *corpus) passage(i int) assay.Passage {
-	d := c.documents[i]
+	d, ch := c.documents[c.docOf[i]], c.chunks[i]
 	return assay.Passage{
-		Chunk: c.chunks[i], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title,
+		Chunk: ch, Text: d.Text[ch.Start:ch.End], Collection: d.Collection, URI: d.URI, Title: d.Title,
 		Language: d.Metadata[assay.MetaLanguage].String,
 	}
 }

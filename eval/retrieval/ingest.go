@@ -30,7 +30,7 @@ func Ingest(ctx context.Context, e *engine.Engine, set testset.Set) error {
 	var entries []store.Entry
 	for i, d := range c.documents {
 		if there[d.ID] != d.Version {
-			entries = append(entries, store.Entry{Document: d, Chunks: c.chunks[i : i+1]})
+			entries = append(entries, store.Entry{Document: d, Chunks: c.chunksOf(i)})
 		}
 	}
 	if len(entries) == 0 {

@@ -78,7 +78,12 @@ type Opened struct {
 
 // Open embeds and indexes the passages of a set. The index is in a temporary folder, which Close
 // removes, and the vectors are in memory.
-func Open(ctx context.Context, set testset.Set, parts Parts) (_ *Opened, err error) {
+func Open(ctx context.Context, set testset.Set, parts Parts) (*Opened, error) {
+	return open(ctx, set, parts, func(llm.Embedder) (*corpus, error) { return newCorpus(ctx, set) })
+}
+
+// open is Open with another way to make the documents, which is given the encoder with its cache.
+func open(ctx context.Context, set testset.Set, parts Parts, documents func(llm.Embedder) (*corpus, error)) (_ *Opened, err error) {
 	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker, Reader: parts.Reader}
 	if o.ranker == nil {
 		if o.ranker, err = rerank.New(rerank.Default()); err != nil {
@@ -96,7 +101,7 @@ func Open(ctx context.Context, set testset.Set, parts Parts) (_ *Opened, err err
 		}
 		o.Embedder = cached(parts.Embedder, o.cache)
 	}
-	c, err := newCorpus(ctx, set)
+	c, err := documents(o.Embedder)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +124,7 @@ func Open(ctx context.Context, set testset.Set, parts Parts) (_ *Opened, err err
 	if _, err := o.Index.Search(ctx, assay.Local().Access(), assay.Query{Text: "", Limit: 1}); err != nil {
 		return nil, err
 	}
-	o.Indexed = report(len(set.Passages), len(set.Passages))
+	o.Indexed = report(len(c.documents), len(c.documents))
 	return o, nil
 }
 

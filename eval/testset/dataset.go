@@ -100,33 +100,68 @@ func (d Dataset) hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
+// ParseCases reads questions, each in the form of a line of a file; see ReadDataset. A malformed one is
+// assay.ErrInvalid, and the error names its number from 1.
+func ParseCases(name string, lines []json.RawMessage) (Dataset, error) {
+	c := newCaseReader(name)
+	for i, line := range lines {
+		if err := c.add(line); err != nil {
+			return Dataset{}, fmt.Errorf("question %d: %w: %w", i+1, readable(err), assay.ErrInvalid)
+		}
+	}
+	d := c.dataset()
+	if len(d.Cases) == 0 {
+		return Dataset{}, fmt.Errorf("%s holds no question: %w", name, assay.ErrInvalid)
+	}
+	var err error
+	d.Hash, err = d.hash()
+	return d, err
+}
+
 // readCases reads a file with one case per line.
 func readCases(path string) (Dataset, error) {
-	d := Dataset{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Golden: true}
-	seen := map[string]int{}
-	line := 0
-	err := readLines(path, func(text []byte) error {
-		line++
-		var r caseRecord
-		if err := cmp.Or(json.Unmarshal(text, &r), knownFields(text, r)); err != nil {
-			return err
-		}
-		if r.Given != nil && !r.judged() {
-			d.Unseen++
-			return nil
-		}
-		c, err := r.asCase(strconv.Itoa(line))
-		if err != nil {
-			return err
-		}
-		if before, twice := seen[c.ID]; twice {
-			return fmt.Errorf("the ID %q is that of question %d already", c.ID, before)
-		}
-		seen[c.ID] = line
-		d.Golden = d.Golden && r.golden()
-		d.Cases = append(d.Cases, c)
+	c := newCaseReader(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	err := readLines(path, c.add)
+	return c.dataset(), err
+}
+
+// A caseReader reads cases one after the other.
+type caseReader struct {
+	d    Dataset
+	seen map[string]int // number of the case with an ID
+	line int
+}
+
+func newCaseReader(name string) *caseReader {
+	return &caseReader{d: Dataset{Name: name, Golden: true}, seen: map[string]int{}}
+}
+
+func (c *caseReader) add(text []byte) error {
+	c.line++
+	var r caseRecord
+	if err := cmp.Or(json.Unmarshal(text, &r), knownFields(text, r)); err != nil {
+		return err
+	}
+	if r.Given != nil && !r.judged() {
+		c.d.Unseen++
 		return nil
-	})
+	}
+	read, err := r.asCase(strconv.Itoa(c.line))
+	if err != nil {
+		return err
+	}
+	if before, twice := c.seen[read.ID]; twice {
+		return fmt.Errorf("the ID %q is that of question %d already", read.ID, before)
+	}
+	c.seen[read.ID] = c.line
+	c.d.Golden = c.d.Golden && r.golden()
+	c.d.Cases = append(c.d.Cases, read)
+	return nil
+}
+
+// dataset returns the cases that were read.
+func (c *caseReader) dataset() Dataset {
+	d := c.d
 	if d.Golden && !slices.ContainsFunc(d.Cases, func(c Case) bool { return len(c.Gold) > 0 }) {
 		d.Golden = false // they may as well be unlabelled
 	}
@@ -135,7 +170,7 @@ func readCases(path string) (Dataset, error) {
 			d.Cases[i].Unanswerable = d.Cases[i].Unanswerable && !d.Cases[i].presumed
 		}
 	}
-	return d, err
+	return d
 }
 
 // A caseRecord is a line of a set, with the fields of a Case and their names in common sets.

@@ -1,6 +1,8 @@
 package testset
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -62,11 +64,19 @@ func (g Given) label(c *Case, correct *bool) {
 }
 
 // Export returns a run in the form for annotators. It reads no documents; the quotes are those of
-// the citations.
-func Export(r assay.Run, history []assay.Turn, filter assay.Filter, collections []string) Exported {
-	x := Exported{ID: r.ID, Question: r.Question, History: history, Filter: filter, Collections: collections, Answers: []string{}, Gold: []Gold{}}
+// the citations. The error is assay.ErrDamaged if the run's request cannot be read.
+func Export(r assay.Run) (Exported, error) {
+	var asked struct {
+		History     []assay.Turn `json:"history"`
+		Filter      assay.Filter `json:"filter"`
+		Collections []string     `json:"collections"`
+	}
+	if err := json.Unmarshal(r.Request, &asked); err != nil {
+		return Exported{}, fmt.Errorf("run %s: cannot read its request: %w: %w", r.ID, assay.ErrDamaged, err)
+	}
+	x := Exported{ID: r.ID, Question: r.Question, History: asked.History, Filter: asked.Filter, Collections: asked.Collections, Answers: []string{}, Gold: []Gold{}}
 	if r.Answer == nil {
-		return x
+		return x, nil
 	}
 	x.Given.Status, x.Given.Answer = r.Answer.Status, strings.TrimSpace(metric.Said(*r.Answer))
 	seen := map[Gold]bool{}
@@ -77,5 +87,5 @@ func Export(r assay.Run, history []assay.Turn, filter assay.Filter, collections 
 			x.Given.Cited = append(x.Given.Cited, g)
 		}
 	}
-	return x
+	return x, nil
 }

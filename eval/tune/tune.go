@@ -113,7 +113,7 @@ const tunedDepth = 10
 // The measurements are kept in the folder, so that an interrupted Run can be resumed. Run removes
 // its runs from the engine's store.
 func Run(ctx context.Context, e *engine.Engine, d testset.Dataset, folder *answers.Folder, opts Options) (Tuning, error) {
-	library, err := answers.OpenLibrary(ctx, e, opts.Principal)
+	library, err := answers.OpenLibrary(ctx, answers.As(e, opts.Principal))
 	if err != nil {
 		return Tuning{}, err
 	}
@@ -353,7 +353,7 @@ func (t *tuner) forget(ctx context.Context, all []candidate) error {
 		if o.Run == "" || !tried {
 			continue
 		}
-		if err := t.engine.DeleteRun(context.WithoutCancel(ctx), t.Principal, o.Run); err != nil && !errors.Is(err, assay.ErrNotFound) {
+		if err := t.engine.DeleteRun(context.WithoutCancel(ctx), t.Principal, o.Run, ""); err != nil && !errors.Is(err, assay.ErrNotFound) {
 			return err
 		}
 	}
