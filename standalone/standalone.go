@@ -8,13 +8,14 @@ import (
 	"context"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/parse"
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // Config returns the configuration of an engine on the data directory dir with the embedded encoder
 // and reader.
 func Config(dir string) engine.Config {
-	return engine.Config{Dir: dir, Encoders: embedded.Encoders{}, Reader: embedded.OpenReader}
+	return engine.Config{Dir: dir, Encoders: embedded.Encoders{}, Reader: embedded.OpenReader, OCR: parse.FindOCR}
 }
 
 // Open opens the data directory dir, which is created if it is missing. Each change is applied to

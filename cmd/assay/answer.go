@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -109,7 +108,7 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 		}
 	}
 	b.WriteString("\nSources\n")
-	for _, source := range bySource(a.Citations) {
+	for _, source := range a.Sources() {
 		first := source[0]
 		in := from(first.Origin)
 		if first.Collection != "" {
@@ -127,8 +126,11 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 			if here := place(c.URI, c.Line, c.Page); here != at {
 				b.WriteString("    " + here + "\n")
 				at = here
+				for _, uri := range c.Aliases {
+					b.WriteString("    also " + shortPath(uri) + "\n")
+				}
 			}
-			writeQuote(b, c.Quote, width)
+			writeQuote(b, obtained(c.Provenance, c.Confidence, c.Model)+c.Quote, width)
 		}
 	}
 }
@@ -174,34 +176,6 @@ func isProse(text string) bool {
 	return true
 }
 
-// bySource groups citations by number, in ascending order. Within a source it keeps each quoted
-// span once, in text order, without spans that another one contains.
-func bySource(citations []assay.Citation) [][]assay.Citation {
-	var sources [][]assay.Citation
-	at := map[int]int{} // evidence number → index into sources
-	for _, c := range citations {
-		i, ok := at[c.Number]
-		if !ok {
-			i = len(sources)
-			at[c.Number] = i
-			sources = append(sources, nil)
-		}
-		sources[i] = append(sources[i], c)
-	}
-	slices.SortFunc(sources, func(x, y []assay.Citation) int { return cmp.Compare(x[0].Number, y[0].Number) })
-	for i, s := range sources {
-		slices.SortFunc(s, func(x, y assay.Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)) })
-		kept, end := s[:0], -1
-		for _, c := range s { // sorted by start
-			if c.End > end {
-				kept, end = append(kept, c), c.End
-			}
-		}
-		sources[i] = kept
-	}
-	return sources
-}
-
 func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
 	if len(searched) == 0 {
 		return
@@ -230,7 +204,7 @@ func writeClosest(b *strings.Builder, closest []assay.Closest, width int) {
 	for _, c := range closest {
 		b.WriteString(wrap("- "+title(c.Title, c.Heading), "  ", width))
 		fmt.Fprintf(b, "    %s (relevance %.2f)\n", place(c.URI, c.Line, 0), c.Relevance)
-		b.WriteString(wrap(c.Quote, "      ", width))
+		b.WriteString(wrap(obtained(c.Provenance, c.Confidence, c.Model)+c.Quote, "      ", width))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/ingest"
+	"github.com/assay-rag/assay/parse"
 )
 
 func TestWriteAnswer(t *testing.T) {
@@ -99,5 +101,49 @@ Closest
 				t.Errorf("writeAnswer (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestProvenanceIsShown checks that recognised and described words are marked as such where they are
+// cited, and that a page without text is reported with a way to read it.
+func TestProvenanceIsShown(t *testing.T) {
+	t.Parallel()
+	a := assay.Answer{Status: assay.Answered, Text: "One. [1] Two. [2]", Claims: []assay.Claim{{End: 4, Citations: []int{1}}, {Start: 9, End: 13, Citations: []int{2}}},
+		Citations: []assay.Citation{
+			{Number: 1, URI: "/a.pdf", Title: "A", Page: 2, End: 4, Quote: "One.", Provenance: assay.ProvenanceRecognized, Confidence: 0.618},
+			{Number: 2, URI: "/b.pdf", Title: "B", Page: 1, End: 4, Quote: "Two.", Provenance: assay.ProvenanceDescribed, Model: "vision/1"},
+		}}
+	var b strings.Builder
+	if err := writeAnswer(&b, a, 80); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"      recognised text, confidence 62 %: One.\n", "      description by vision/1: Two.\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	writeReport(&b, ingest.Report{Added: 3, RecognizedDocuments: 2, RecognizedPages: 12, OCR: "tesseract 5.3.0"}, "")
+	if want := "text recognised in images of 2 documents, with 12 pages of no other text, by tesseract 5.3.0\n3 added"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("report %q, want %q", b.String(), want)
+	}
+	b.Reset()
+	advice := "to read images and pages without text, " + installTesseract() + "; the next ingest reads them\n"
+	writeReport(&b, ingest.Report{Added: 2, Pages: []ingest.PageReport{
+		{URI: "/a.pdf", PageCounts: assay.PageCounts{Total: 12, NoText: 3}}, {URI: "/b.pdf", PageCounts: assay.PageCounts{Total: 1, Failed: 1}},
+		{URI: "/c.pdf", PageCounts: assay.PageCounts{Total: 4, NoText: 1, Failed: 2}},
+	}}, "")
+	want := "/a.pdf: 3 of 12 pages have no text\n/b.pdf: 1 of 1 page could not be read\n/c.pdf: 1 of 4 pages have no text, 2 of 4 pages could not be read\n" +
+		advice + "2 added"
+	if !strings.HasPrefix(b.String(), want) {
+		t.Errorf("report\n%swant\n%s", b.String(), want)
+	}
+	b.Reset()
+	image := ingest.Skipped{URI: "/d.png", Reason: ingest.NeedsProgram, Detail: "an image; " + parse.NeedsOCR}
+	writeReport(&b, ingest.Report{Skipped: []ingest.Skipped{image, image, {URI: "/e.pdf", Reason: ingest.Damaged, Detail: "broken", Earlier: true}}}, " --data d")
+	want = strings.Repeat("skipped /d.png: an image; "+parse.NeedsOCR+"\n", 2) + "skipped /e.pdf: broken (failed earlier, unchanged)\n" +
+		"to try again what failed earlier, run: assay ingest --retry-failed --data d\n" + advice + "0 added"
+	if !strings.HasPrefix(b.String(), want) {
+		t.Errorf("report\n%swant\n%s", b.String(), want)
 	}
 }

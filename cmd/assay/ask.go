@@ -64,6 +64,7 @@ standard error. Without a QUESTION, or with -, ask reads it from standard input.
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`")
 	budgetFlags(cmd, &f.request.Budget)
+	flags.StringVar((*string)(&f.request.Review), "review", "", "let a person decide first: policy (default), always or never")
 	flags.BoolVar(&f.request.NoCache, "no-cache", false, "answer again even if the same question was answered before")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
@@ -298,6 +299,9 @@ func (a *app) sameStore() string {
 	}
 	if a.data != "" && len(a.docs) == 0 {
 		flags += " --data " + shellQuote(a.data)
+	}
+	if a.tenant != "" {
+		flags += " --tenant " + shellQuote(a.tenant)
 	}
 	return flags
 }

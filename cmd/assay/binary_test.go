@@ -17,46 +17,6 @@ import (
 	"time"
 )
 
-// buildBinary builds the program as a user does and returns its path. With -short it copies the test
-// binary instead, which is the program if it is named assay. Every user of the machine may read its
-// folder.
-var buildBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "assay-binary-")
-	if err != nil {
-		return "", err
-	}
-	binaryDir = dir
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "assay")
-	if testing.Short() {
-		return binary, copyTestBinary(binary)
-	}
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return binary, nil
-})
-
-// copyTestBinary links or copies the running test binary to a path.
-func copyTestBinary(to string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if os.Link(self, to) == nil {
-		return os.Chmod(to, 0o755)
-	}
-	data, err := os.ReadFile(self)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o755)
-}
-
 // A sandbox is a folder with documents and room for a data directory, and the built binary.
 type sandbox struct {
 	t      *testing.T

@@ -91,15 +91,18 @@ func canarySettings(k canaries) []canarySetting {
 				return "providers: {bedrock: {base_url: '" + u + "'}}\n"
 			}},
 			canarySetting{"file, " + name, "openai", fail, func(string) []string { return nil }, func(u string) string {
+				key := "key_file: key"
+				if fail != "" {
+					key = "key: !command 'cat key'"
+				}
 				return fmt.Sprintf("large: lab/gpt-6-luna\n"+vector+`providers:
   lab:
     type: openai
     base_url: %s
-    key_file: key
-    headers: {X-Gateway: %s}
+    %s
     headers_env: {X-Token: LAB_TOKEN}
-  plain: {type: openai, base_url: 'http://127.0.0.1:1/v1', key: %s}
-`, "lab", u, k["header"], k["key"])
+  plain: {type: openai, base_url: 'http://127.0.0.1:1/v1', key: !env LAB_KEY}
+`, "lab", u, key)
 			}},
 		)
 	}
@@ -157,8 +160,14 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 	if calls := server.count(); calls < 3 || printed < 1000 {
 		t.Errorf("the server got %d calls and %d bytes were printed: that tests nothing", calls, printed)
 	}
-	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path == filepath.Join(s.dir, "key") || path == filepath.Join(s.dir, "config.yaml") {
+	k.checkStored(t, s.dir)
+}
+
+// checkStored checks the files of a folder but those that hold the canaries.
+func (k canaries) checkStored(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == filepath.Join(dir, "key") || path == filepath.Join(dir, "config.yaml") {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -206,6 +215,14 @@ func TestCanariesInConfigErrors(t *testing.T) {
 		"a password in a URL":   "providers:\n  openai:\n    base_url: https://user:%s@x.example/v1\n",
 		"a query in a URL":      "providers:\n  openai:\n    base_url: https://x.example/v1?key=%s\n",
 		"a key beside a key":    "providers:\n  openai: {key: %s, key_env: X}\n",
+		"a key in the file":     "providers:\n  openai: {key: %s}\n",
+		"a key as a header":     "providers:\n  openai:\n    headers: {X-Gateway: %s}\n",
+		"a key of the web":      "web: {provider: brave, key: %s}\n",
+		"an unknown tag":        "providers:\n  openai: {key: !secret %s}\n",
+		"a key as an !env":      "providers:\n  openai: {key: !env %s}\n",
+		"a failing command":     "providers:\n  openai: {key: !command \"sh -c 'echo %[1]s; echo %[1]s >&2; exit 1'\"}\nlarge: openai/x\n",
+		"a key as a program":    "providers:\n  openai: {key: !command \"%s\"}\nlarge: openai/x\n",
+		"a key as a rule":       "egress: {allow: [\"https://%s@x.example\"]}\n",
 		"a header of two lines": "providers:\n  openai:\n    headers: {X: \"a\\n%s\"}\n",
 		"a key file with two":   "# %s\nproviders:\n  openai: {key_file: key}\n",
 	} {
@@ -222,4 +239,49 @@ func TestCanariesInConfigErrors(t *testing.T) {
 	if out, _ := cmd.CombinedOutput(); len(k.found(out)) > 0 {
 		t.Errorf("a password in OPENAI_BASE_URL:\n%s", out)
 	}
+}
+
+// TestCanariesOfSourcesAndWebhooks checks that the credentials of sources and webhooks, which are read
+// from everywhere that they can be read from, are neither printed nor stored.
+func TestCanariesOfSourcesAndWebhooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the built program some thirty times")
+	}
+	t.Parallel()
+	k := newCanaries()
+	s := newSandbox(t)
+	s.write("key", k["key_file"]+"\n")
+	s.write("config.yaml", "commands: {printed: 'echo "+k["key"]+"'}\n")
+	env := []string{"LAB_TOKEN=" + k["LAB_TOKEN"], "HOOK=http://127.0.0.1:1/" + k["LAB_KEY"], "BAD=not-an-address-" + k["LAB_KEY"]}
+	printed := 0
+	for _, line := range [][]string{
+		{"ingest", "handbook"},
+		{"webhook", "add", "a", "http://127.0.0.1:1/x", "--event", "run.ended", "--secret", "env:LAB_TOKEN"},
+		{"webhook", "add", "b", "http://127.0.0.1:1/x", "--event", "run.ended", "--secret", "file:key"},
+		{"webhook", "add", "c", "http://127.0.0.1:1/x", "--event", "run.ended", "--secret", "command:echo " + "whsec_short", "--secret", "command:sh -c 'cat key; cat key >&2; exit 1'"},
+		{"webhook", "add", "d", "env:HOOK", "--form", "slack", "--event", "run.*"},
+		{"webhook", "add", "e", "env:BAD", "--form", "slack", "--event", "run.*"},
+		{"webhook", "add", "f", "http://127.0.0.1:1/x", "--event", "run.ended", "--secret", k["header"]},
+		{"source", "add", "git", "g1", "https://127.0.0.1:1/x.git", "--credential", "token=env:LAB_TOKEN"},
+		{"source", "add", "git", "g2", "https://127.0.0.1:1/x.git", "--credential", "token=file:key"},
+		{"source", "add", "git", "g3", "https://127.0.0.1:1/x.git", "--credential", "token=command:printed", "--config", "config.yaml"},
+		{"source", "add", "git", "g4", "https://127.0.0.1:1/x.git", "--credential", "token=" + k["url_password"]},
+		{"ask", "Who approves travel to a customer?"},
+		{"webhook", "test", "a"}, {"webhook", "test", "b"}, {"webhook", "test", "c"}, {"webhook", "test", "d"}, {"webhook", "test", "e"},
+		{"webhook", "deliver"}, {"webhook", "list", "--json"}, {"webhook", "failed", "--json"},
+		{"source", "sync", "g1", "--config", "config.yaml"}, {"source", "sync", "g2", "--config", "config.yaml"}, {"source", "sync", "g3", "--config", "config.yaml"},
+		{"source", "list", "--json"}, {"audit", "log", "--json"}, {"egress", "list", "--json"}, {"doctor", "--offline"},
+	} {
+		cmd := s.command(line...)
+		cmd.Env = append(cmd.Env, env...)
+		out, _ := cmd.CombinedOutput()
+		printed += len(out)
+		if names := k.found(out); len(names) > 0 {
+			t.Errorf("assay %s prints %q:\n%s", strings.Join(line[:2], " "), names, out)
+		}
+	}
+	if printed < 1000 {
+		t.Errorf("%d bytes were printed: that tests nothing", printed)
+	}
+	k.checkStored(t, s.dir)
 }

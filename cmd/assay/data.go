@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store/sqlite"
 )
 
 // defaultData is the data directory if neither --data nor ASSAY_DATA names one.
@@ -61,7 +62,8 @@ func (a *app) docsDir(ctx context.Context) (string, error) {
 		base = strings.Map(plainName, filepath.Base(names[0]))
 	}
 	slices.Sort(names)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(names), "\x00")))
+	names = append(slices.Compact(names), sqlite.Layout()) // a store of another layout stays beside it
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return filepath.Join(cache, "assay", hex.EncodeToString(sum[:8])+"-"+base), nil
 }
 
@@ -128,7 +130,8 @@ func (a *app) openEngine(ctx context.Context, dir string, n needs) (*engine.Engi
 	if err != nil {
 		return nil, err
 	}
-	return engine.Open(ctx, c)
+	e, err := engine.Open(ctx, c)
+	return e, a.hintTenant(err, c.Tenant)
 }
 
 // noData returns an error for a missing or empty store, with a command to create it.
@@ -144,6 +147,9 @@ func (a *app) noData(dir string) error {
 	command := "assay ingest PATH"
 	if a.data != "" {
 		command += " --data " + shellQuote(a.data)
+	}
+	if a.tenant != "" {
+		command += " --tenant " + shellQuote(a.tenant)
 	}
 	return hinted{fmt.Errorf("no documents yet in %s", dir), "run: " + command}
 }
@@ -188,7 +194,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool
 	report, err := a.ingestDocs(ctx, e, shown)
 	shown.clear()
 	if trace {
-		writeReport(a.stderr, report)
+		writeReport(a.stderr, report, a.sameStore())
 	}
 	if err == nil {
 		err = a.checkRead(ctx, e, report)

@@ -31,6 +31,9 @@ type docBlock struct {
 // a key, much time or data that is not in the repository.
 func (b docBlock) norun() bool { return slices.Contains(b.opts, "norun") }
 
+// background reports whether the command of the block goes on during the blocks after it.
+func (b docBlock) background() bool { return slices.Contains(b.opts, "background") }
+
 // exit returns the exit code that the last command of the block has to end with.
 func (b docBlock) exit() string {
 	for _, o := range b.opts {
@@ -59,8 +62,13 @@ type docCommand struct {
 //   - json and yaml are parsed. A block of yaml that begins with "# NAME.yaml" is a file in the folder.
 //   - markdown is a domain file, and is parsed as one.
 //
-// A block marked "norun" is not run. Other commands must be in one of these blocks.
+// A block marked "norun" is not run. Other commands must be in one of these blocks. The command of a
+// block marked "background" is assay serve, which goes on during the blocks after it, until the end
+// of the file or the next one. It listens on a free port, which replaces serveAddress in commands.
 func TestDocExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every command of the docs")
+	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +128,11 @@ func runBlocks(t *testing.T, root string, blocks []docBlock) {
 			if shell == nil {
 				shell = newDocShell(t, root)
 			}
-			shell.run(t, b)
+			if b.background() {
+				shell.serve(t, b)
+			} else {
+				shell.run(t, b)
+			}
 		case "go":
 			if i+1 == len(blocks) || blocks[i+1].kind != "text" {
 				t.Errorf("line %d: no block of text with the output of the program", b.line)
@@ -155,6 +167,7 @@ func runBlocks(t *testing.T, root string, blocks []docBlock) {
 type docShell struct {
 	dir, home string
 	env       []string
+	server    *docServer // nil: none
 }
 
 // newDocShell returns a shell in a folder of its own, or nil if there is no shell on this system.
@@ -202,7 +215,7 @@ func (s *docShell) run(t *testing.T, b docBlock) {
 		if i == len(commands)-1 {
 			wantCode = b.exit()
 		}
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.command+"\necho \"exit $?\"")
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.server.replace(c.command)+"\necho \"exit $?\"")
 		cmd.Dir, cmd.Env = s.dir, s.env
 		out, err := cmd.CombinedOutput()
 		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
@@ -252,7 +265,7 @@ func (b docBlock) commands() []docCommand {
 // varying matches the parts of an output that differ from run to run.
 var varying = []struct{ pattern, name string }{
 	{`\b[a-z2-7]{16}\b`, "RUN"},
-	{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`, "TIME"},
+	{`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?`, "TIME"},
 	{`\b[\d.]+ (ms|s)\b`, "DURATION"},
 	{`\(\d+ a second\)`, "(RATE)"},
 	{`[\d.]+ (MB|MiB)\b`, "SIZE"},

@@ -27,6 +27,7 @@ import (
 	"github.com/assay-rag/assay/eval/retrieval"
 	"github.com/assay-rag/assay/eval/testset"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -514,6 +515,7 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	case c.Encoders != nil:
 		c.Encoders = retrieval.CachedEncoders{Encoders: c.Encoders, Dir: v.flags.cache}
 	}
+	c.Tenant = store.DefaultTenant // the store is the evaluation's own
 	e, err := engine.Open(ctx, c)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,12 @@ func (v *evaluating) identifyIndex(ctx context.Context, identity answers.Identit
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	found, err := v.probe(ctx, e)
+	if err != nil {
+		return err
+	}
+	sequence, err := e.Sequence(ctx)
 	if err == nil {
-		identity.Config["index"] = indexName(found)
+		identity.Config["index"] = indexName(sequence, found)
 	}
 	return err
 }
@@ -43,8 +47,8 @@ func (v *evaluating) probe(ctx context.Context, e *engine.Engine) (assay.IndexVe
 }
 
 // indexName formats an index version for the identity.
-func indexName(v assay.IndexVersion) string {
-	return fmt.Sprintf("%d, %s %.4f", v.Sequence, v.Model, v.Coverage)
+func indexName(sequence int64, v assay.IndexVersion) string {
+	return fmt.Sprintf("%d, %s %.4f", sequence, v.Model, v.Coverage)
 }
 
 // apart returns an error if the folder of the evaluation is in a folder of documents, since it

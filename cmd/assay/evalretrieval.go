@@ -23,6 +23,9 @@ type retrievalFlags struct {
 
 	bm25     assay.BM25
 	coverage []int // percentages
+
+	chunkers      []string
+	size, overlap int // of chunks, in tokens; 0: the default
 }
 
 func (a *app) evalRetrievalCommand() *cobra.Command {
@@ -36,11 +39,16 @@ go from BM25 alone to the default search; the last column compares them with the
 With --mode, --fusion, --graph or --rerank there is one row, for the search they select.
 --coverage measures the default search while only some passages have vectors.
 
+--chunker compares chunkers: passages whose IDs differ only after the last "#" form one
+document, and the figure is the share of the relevant passages' text that the best
+chunks hold within a number of tokens.
+
 A FOLDER has corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and judgements
 (query-id, corpus-id, score) in qrels.tsv or qrels/test.tsv. Vectors are cached.`,
 		Example: `  assay eval retrieval ./scifact ./hotpotqa --json
   assay eval retrieval ./scifact --mode text --k1 1.2 --b 0.75
-  assay eval retrieval ./scifact --coverage 10,50,90`,
+  assay eval retrieval ./scifact --coverage 10,50,90
+  assay eval retrieval ./manual --chunker all --chunk-size 300`,
 		Args: needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalRetrieval(cmd.Context(), folders, f) },
 	}
@@ -53,6 +61,9 @@ A FOLDER has corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and judg
 	flags.Float64Var(&f.bm25.K1, "k1", 0, "`k1` of BM25, above 0 to 10 (default 0.9)")
 	flags.Float64Var(&f.bm25.B, "b", 0, "`b` of BM25, above 0 to 1 (default 0.4)")
 	flags.IntSliceVar(&f.coverage, "coverage", nil, "measure with vectors for these percentages, as `10,50`")
+	flags.StringSliceVar(&f.chunkers, "chunker", nil, "compare these `chunkers` with the default, or all")
+	flags.IntVar(&f.size, "chunk-size", 0, "largest `tokens` of a chunk, with --chunker (default 200)")
+	flags.IntVar(&f.overlap, "chunk-overlap", 0, "`tokens` that chunks repeat, with --chunker; -1: none (default 40)")
 	return cmd
 }
 
@@ -62,6 +73,12 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 	}
 	if err := f.bm25.Check(); err != nil {
 		return usagef("%w", err)
+	}
+	if len(f.chunkers) > 0 {
+		return a.evalChunkers(ctx, folders, f)
+	}
+	if f.size != 0 || f.overlap != 0 {
+		return usagef("--chunk-size and --chunk-overlap need --chunker")
 	}
 	if len(f.coverage) > 0 {
 		return a.evalCoverage(ctx, folders, f.evalFlags, f.coverage)

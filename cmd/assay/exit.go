@@ -27,8 +27,8 @@ const exitTable = `Exit codes:
   1  error                                        7  another process is using this data or run
   2  invalid request, such as an unknown flag     8  damaged, foreign or newer data; replay diverged
   3  the documents do not answer the question     9  assay eval: a figure fails --gate
-  4  incomplete, or the question is ambiguous   130  interrupted
-  5  conflicting: both sides are cited
+  4  incomplete, or the question is ambiguous    10  not allowed, over a limit, or stopped
+  5  conflicting: both sides are cited          130  interrupted
 `
 
 // hints maps a kind of error to its hint.
@@ -41,7 +41,26 @@ var hints = []struct {
 	{assay.ErrForeign, "name another directory with --data"},
 	{assay.ErrNewer, "update assay, or name another directory with --data"},
 	{assay.ErrReadOnly, "make it writable, or name another directory with --data"},
+	{assay.ErrQuota, "see: assay limit usage"},
+	{assay.ErrStopped, "see: assay doctor; to go on: assay stop --lift"},
 	{assay.ErrFull, "free some space and try again; everything stored so far is kept"},
+}
+
+// hintList adds the command that lists what there is to the error of a name that is not found.
+func hintList(err error, list string) error {
+	if errors.Is(err, assay.ErrNotFound) {
+		return hinted{err, "see: " + list}
+	}
+	return err
+}
+
+// hintBytes adds a hint to the error of data that is in no data directory, to which the hints of its
+// kind would not apply.
+func hintBytes(err error, hint string) error {
+	if errors.Is(err, assay.ErrDamaged) || errors.Is(err, assay.ErrForeign) {
+		return hinted{err, hint}
+	}
+	return err
 }
 
 // exitCode maps an error to the process's exit code.

@@ -285,6 +285,11 @@ func play(prompt, heard string) string {
 		reply = judgement(prompt, numbers, heard)
 	case strings.Contains(prompt, "You score an answer that a system gave"):
 		reply = map[string]any{"reason": "Short." + heard, "score": 4}
+	case strings.Contains(prompt, "You describe a figure"):
+		if !strings.Contains(prompt, "data:image/png;base64,") {
+			return "I see no image."
+		}
+		reply = map[string]any{"decorative": false, "description": known, "text": ""}
 	default:
 		return "ok" + heard
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/provider/searxng/searxngtest"
 )
@@ -26,7 +27,7 @@ func testPages() *webfetch.Fetcher {
 	if err != nil {
 		return nil
 	}
-	return webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return a == at }})
+	return webfetch.New(webfetch.Config{Guard: egress.New(egress.Config{Permit: func(a netip.AddrPort) bool { return a == at }})})
 }
 
 // startWeb implements the script command web. It starts a SearXNG server and a server for pages,

@@ -19,6 +19,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/telemetry"
 )
 
 func main() { os.Exit(newApp().execute()) }
@@ -29,6 +31,9 @@ func (a *app) execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	parsers := newParsers()
+	defer parsers.Close()
+	a.walk, a.ocr = parsers.Walk, parse.FindOCR
 	return a.run(ctx, os.Args[1:])
 }
 
@@ -48,18 +53,29 @@ type app struct {
 
 	width, watchedWidth int // columns of standard output and standard error
 
+	// walk parses documents in child processes; nil: in this process, which in a test is not assay.
+	walk engine.WalkFunc
+
+	// ocr finds the program that recognises text in images; nil: none is used.
+	ocr func(context.Context) (*parse.OCR, error)
+
 	installed engine.Encoders   // nil: none, text search only
 	pages     assay.PageFetcher // reads pages that a web search finds; nil: a fetcher limited to the public internet
 
 	configDir func() (string, error) // the user's configuration folder
 	set       *config.Set            // the configuration; nil: not loaded yet
 
+	telemetry *telemetry.Telemetry // nil: nothing is reported
+	emf       io.Closer            // the file of telemetry.cloudwatch_emf; nil: none
+
 	ownLimits bool // requests set all their limits; ignore the configured ones
 
-	data   string   // --data
-	docs   []string // --docs
-	config string   // --config
-	models []string // --model
+	data    string   // --data
+	tenant  string   // --tenant
+	docs    []string // --docs
+	config  string   // --config
+	models  []string // --model
+	offline bool     // --offline
 }
 
 // newApp returns the app of this process.

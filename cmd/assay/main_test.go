@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +16,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-rag/assay/internal/parseworker"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == parseWorkerName { // started by a test that runs commands in this process
+		parseworker.Serve()
+	}
 	testscript.Main(cleaning{m}, map[string]func(){
 		"assay": func() {
 			a := newApp()
@@ -40,7 +50,7 @@ func (c cleaning) Run() int {
 func forgetSettings() {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		for _, prefix := range []string{"ASSAY_MODEL", "ASSAY_CONFIG", "ASSAY_DATA", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_", "COHERE_", "JINA_", "AWS_", "AZURE_", "SEARXNG_", "BRAVE_", "TAVILY_"} {
+		for _, prefix := range []string{"ASSAY_MODEL", "ASSAY_CONFIG", "ASSAY_DATA", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_", "COHERE_", "JINA_", "AWS_", "AZURE_", "SEARXNG_", "BRAVE_", "TAVILY_", "OTEL_"} {
 			if strings.HasPrefix(name, prefix) || strings.HasSuffix(strings.ToLower(name), "_proxy") {
 				os.Unsetenv(name)
 			}
@@ -60,10 +70,19 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var binary string
+	if underRace {
+		if binary, err = buildBinary(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
+			if underRace {
+				env.Setenv("PATH", filepath.Dir(binary)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			}
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("LocalAppData", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
@@ -77,6 +96,11 @@ func TestScripts(t *testing.T) {
 			"fill":  fill,
 			"model": startModel,
 			"web":   startWeb,
+			"hook":  startHook,
+
+			"collector": startCollector,
+
+			"picture": picture,
 
 			"envsubst": substitute,
 			"runid":    runID,
@@ -117,6 +141,20 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 		data = []byte(strings.Repeat(args[2]+" ", size/(len(args[2])+1)+1))[:size]
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// picture implements the script command "picture FILE SHADE", which makes a PNG of one colour.
+func picture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: picture FILE SHADE")
+	}
+	shade, err := strconv.ParseUint(args[1], 10, 8)
+	ts.Check(err)
+	img := image.NewGray(image.Rect(0, 0, 100, 80))
+	draw.Draw(img, img.Rect, image.NewUniform(color.Gray{uint8(shade)}), image.Point{}, draw.Src)
+	var b bytes.Buffer
+	ts.Check(png.Encode(&b, img))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o600))
 }
 
 // runID implements the script command "runid NAME", which sets a variable to the ID of the newest

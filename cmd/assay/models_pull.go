@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -60,6 +61,11 @@ func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON boo
 	if err != nil {
 		return err
 	}
+	set, err := a.settings()
+	if err != nil {
+		return err
+	}
+	folder.Client = func(base string) *http.Client { return set.Config().Downloads(base).Client(0) }
 	shown := a.progress()
 	defer shown.clear()
 	rate := rateSince(time.Now())

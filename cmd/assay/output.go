@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/visible"
 )
 
 // An output is a stream for people and programs. Text from documents, file names and questions
@@ -54,18 +55,11 @@ func (o *output) faint(text string, faintly bool) error {
 
 // plain escapes characters that could control a terminal, except line breaks and tabs.
 func plain(text string) string {
-	return escape(text, func(r rune) bool { return r != '\n' && r != '\t' && steers(r) })
+	return escape(text, func(r rune) bool { return r != '\n' && r != '\t' && visible.Steers(r) })
 }
 
 // plainLine is plain for text that must stay on one line, such as a file name.
-func plainLine(text string) string { return escape(text, steers) }
-
-// steers reports whether a character controls the terminal or the layout of text.
-func steers(r rune) bool {
-	return unicode.IsControl(r) ||
-		'\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || // embed, override or isolate a direction
-		r == '\u2028' || r == '\u2029' // break a line
-}
+func plainLine(text string) string { return escape(text, visible.Steers) }
 
 // escape writes the characters that replace selects as \u and four digits.
 func escape(text string, replace func(rune) bool) string {

@@ -5,13 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assay-rag/assay"
 )
 
 // place formats the location of a passage: the document's path with its line or page. The path is
-// relative to the working directory if that is shorter.
+// relative to the working directory if that is shorter. The page of a PDF is the fragment that opens
+// it there.
 func place(uri string, line, page int) string {
 	p := shortPath(uri)
 	switch {
+	case assay.PageLink(uri, page) != "":
+		return fmt.Sprintf("%s#page=%d", p, page)
 	case line > 0 && page > 0:
 		return fmt.Sprintf("%s:%d, page %d", p, line, page)
 	case line > 0:

@@ -17,6 +17,7 @@ type progress struct {
 	color   bool
 	width   int
 	now     func() time.Time // nil: time.Now
+	began   time.Time        // of the ingest shown; zero: none yet
 
 	mu      sync.Mutex // guards the following fields and w
 	live    bool       // the last line is replaced by the next one

@@ -177,7 +177,7 @@ func (a *app) replayAll(ctx context.Context) error {
 	shown := a.progress()
 	defer shown.clear()
 	for i, r := range runs {
-		if r.Status == "" && r.State != assay.RunDone {
+		if r.Describing || r.Status == "" && r.State != assay.RunDone {
 			continue
 		}
 		shown.update("replaying run %d of %d", i+1, len(runs))

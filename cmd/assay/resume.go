@@ -14,7 +14,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Use:   "resume RUN",
 		Short: "Continue an interrupted run",
 		Long: `Resume continues an interrupted run at the step where it stopped. Finished steps
-are taken from the journal. RUN is a run ID, a prefix of one, or "last".`,
+are taken from the journal. The answer of a run that waits for a review, or was
+decided in one, is printed. RUN is a run ID, a prefix of one, or "last".`,
 		Example:           `  assay resume last`,
 		Args:              oneArgument("RUN"),
 		ValidArgsFunction: a.completeRuns,

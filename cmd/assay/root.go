@@ -14,13 +14,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	a.closeTelemetry(ctx)
 	if _, printed := errors.AsType[ended](err); (err == nil || printed) && a.stdout.err != nil {
 		err = fmt.Errorf("print: %w", a.stdout.err)
 	}
 	if _, printed := errors.AsType[ended](err); err != nil && !printed {
 		name, text := "assay: ", message(a.hintDoctor(err))
 		if cmd != nil && cmd != root {
-			name += cmd.Name() + ": "
+			name += strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ") + ": "
 			text = strings.TrimPrefix(text, cmd.Name()+": ") // the package of that name adds it too
 		}
 		fmt.Fprintln(a.stderr, name+text)
@@ -32,13 +33,11 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Answer questions from your own documents, with checked citations",
-		Long: `assay answers questions from your own documents, offline or with a language model. Every sentence
-of an answer is cited, and each claim is verified against the cited words. To use a model, set
-OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a --config file.
+		Long: `assay answers questions from your own documents and verifies each cited claim. To use a language
+model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST or write a --config file.
 
 ` + exitTable,
-		Example: `  assay ask --docs ./handbook "How many days of leave may I carry over?"
-  assay ingest ./handbook ./policies && assay ask "Who approves travel?"`,
+		Example:       `  assay ask --docs ./handbook "How many days of leave may I carry over?"`,
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -62,14 +61,28 @@ OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a --c
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.data, "data", "", "data `directory` (default $ASSAY_DATA, or ./.assay)")
+	flags.StringVar(&a.tenant, "tenant", "", "`name` of the tenant (default $ASSAY_TENANT, or default)")
 	flags.StringArrayVar(&a.docs, "docs", nil, "use the store of this `path`, or - for standard input; may be repeated")
 	flags.StringVar(&a.config, "config", "", "configuration `file` (default $ASSAY_CONFIG, or the user's assay/config.yaml)")
+	flags.BoolVar(&a.offline, "offline", false, "let nothing leave this machine (also ASSAY_OFFLINE=1)")
 	root.AddCommand(
-		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
-		a.runsCommand(), a.statsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.tuneCommand(), a.versionCommand(),
+		a.askCommand(), a.ingestCommand(), a.sourceCommand(), a.searchCommand(), a.documentsCommand(),
+		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
+		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.parseWorkerCommand(),
 	)
-	root.SetUsageTemplate(usageTemplate)
+	more := []*cobra.Command{
+		a.auditCommand(), a.backupCommand(), a.canaryCommand(), a.egressCommand(), a.governanceCommand(), a.healthCommand(), a.holdCommand(), a.identityCommand(), a.keyCommand(),
+		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
+		a.stopCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(),
+	}
+	names := make([]string, len(more))
+	for i, cmd := range more {
+		cmd.GroupID = moreGroup
+		names[i] = cmd.Name()
+	}
+	root.AddGroup(&cobra.Group{ID: moreGroup, Title: "More commands:"})
+	root.AddCommand(more...)
+	root.SetUsageTemplate(strings.Replace(usageTemplate, "MORE", strings.TrimRight(wrap(strings.Join(names, ", "), "  ", 96), "\n"), 1))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -81,21 +94,26 @@ OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a --c
 	return root
 }
 
+// moreGroup is the group of commands that the root's help lists by their names alone.
+const moreGroup = "more"
+
 // usageTemplate is cobra's template without blank lines and, in subcommands, without the
 // descriptions of the global flags, so that the help of a command fits on one screen. The root has only subcommands.
 const usageTemplate = `Usage:{{if and .Runnable .HasParent}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if .HasExample}}
-
-Examples:
+{{if .HasParent}}
+{{end}}Examples:
 {{.Example}}{{end}}{{if .HasAvailableSubCommands}}
 
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+Commands:{{range .Commands}}{{if and .IsAvailableCommand (eq .GroupID "")}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{if not .HasParent}}
+More commands, each with --help:
+MORE{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
-Global flags, described by assay --help: --config, --data, --docs{{end}}
+Global flags, described by assay --help: --config, --data, --docs, --offline, --tenant{{end}}
 `
 
 // noArguments accepts a command line without arguments.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ command that takes a run accepts its ID, a unique prefix of it, or "last".`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
 	cmd.Flags().IntVar(&limit, "limit", 20, "list at most `n` runs; 0 lists all")
-	cmd.AddCommand(a.diffRunsCommand(), a.exportRunsCommand(), a.pruneRunsCommand())
+	cmd.AddCommand(a.diffRunsCommand(), a.exportRunsCommand(), a.pruneRunsCommand(), a.eraseRunsCommand())
 	return cmd
 }
 
@@ -53,6 +54,9 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 	}
 	for _, r := range runs {
 		question := oneLine(r.Question, 60)
+		if r.State == assay.RunErased {
+			question = "(erased)"
+		}
 		if r.Measuring {
 			question += "  (an evaluation)"
 		}
@@ -95,14 +99,14 @@ func (a *app) openRun(ctx context.Context, name string, n needs) (*engine.Engine
 }
 
 // findRun returns the ID of a run. Name is an ID, a prefix of exactly one ID, or "last" for the
-// newest run.
+// newest run that answers a question.
 func findRun(ctx context.Context, e *engine.Engine, name string) (string, error) {
 	runs, err := e.Runs(ctx, assay.Local(), 0)
 	if err != nil {
 		return "", err
 	}
-	if name == "last" && len(runs) > 0 {
-		return runs[0].ID, nil
+	if i := slices.IndexFunc(runs, func(r engine.RunSummary) bool { return !r.Describing }); name == "last" && i >= 0 {
+		return runs[i].ID, nil
 	}
 	var found []string
 	for _, r := range runs {
@@ -132,7 +136,7 @@ func findAnswered(ctx context.Context, e *engine.Engine, name string) (string, e
 		return "", err
 	}
 	for _, r := range runs {
-		if r.State == assay.RunDone {
+		if r.State == assay.RunDone && !r.Describing {
 			return r.ID, nil
 		}
 	}

@@ -63,7 +63,7 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 	encoder.SetEscapeHTML(false)
 	exported := 0
 	for _, summary := range runs {
-		if summary.State != assay.RunDone || summary.Measuring || summary.ForkedFrom != nil {
+		if !exports(summary) {
 			continue
 		}
 		x, err := exportedRun(ctx, e, summary.ID)
@@ -89,17 +89,20 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 	return nil
 }
 
+// exports reports whether a run is exported: its question was asked for its own sake, and answered.
+func exports(r engine.RunSummary) bool {
+	answered := r.State == assay.RunDone && r.Status != assay.Rejected
+	asked := !r.Measuring && !r.Describing && r.ForkedFrom == nil
+	return answered && asked
+}
+
 // exportedRun returns the export of a run.
 func exportedRun(ctx context.Context, e *engine.Engine, id string) (testset.Exported, error) {
 	r, _, err := e.Run(ctx, assay.Local(), id)
 	if err != nil {
 		return testset.Exported{}, err
 	}
-	var req engine.Request
-	if err := json.Unmarshal(r.Request, &req); err != nil {
-		return testset.Exported{}, fmt.Errorf("run %s: cannot read its request: %w: %w", id, assay.ErrDamaged, err)
-	}
-	return testset.Export(r, req.History, req.Filter, req.Collections), nil
+	return testset.Export(r)
 }
 
 // writeNew writes a file that must not exist yet, so that no corrections of the user are

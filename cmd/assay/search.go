@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/internal/retrieve"
 )
 
@@ -94,7 +95,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	shown.clear()
 	if f.json {
-		err = writeJSON(a.stdout, jsonOf(found, f.explain))
+		err = writeJSON(a.stdout, engine.ReportOfSearch(found, f.explain))
 	} else {
 		err = writeHits(a.stdout, found, f.explain, a.width)
 	}
@@ -113,42 +114,6 @@ func named[T any](value, flag string, values map[string]T) (T, error) {
 	return v, nil
 }
 
-// jsonResults are assay.Results with the reasons for each hit. Dropped and Stages are set only by
-// --explain.
-type jsonResults struct {
-	Hits   []jsonHit          `json:"hits"`
-	Terms  []assay.Term       `json:"terms"`
-	Chunks int                `json:"chunks"`
-	Total  int                `json:"total"`
-	Index  assay.IndexVersion `json:"index"`
-	Notes  []assay.Note       `json:"notes,omitempty"`
-
-	Dropped []retrieve.Drop  `json:"dropped,omitempty"`
-	Stages  []retrieve.Stage `json:"stages,omitempty"`
-}
-
-type jsonHit struct {
-	assay.Hit
-	Why       []retrieve.Match    `json:"why"`
-	Explained *retrieve.Explained `json:"explained,omitempty"`
-}
-
-func jsonOf(found retrieve.Explanation, explain bool) jsonResults {
-	r := found.Results
-	out := jsonResults{Hits: []jsonHit{}, Terms: r.Terms, Chunks: r.Chunks, Total: r.Total, Index: r.Index, Notes: r.Notes}
-	for i, h := range r.Hits {
-		hit := jsonHit{Hit: h, Why: found.Hits[i].Why}
-		if explain {
-			hit.Explained = &found.Hits[i]
-		}
-		out.Hits = append(out.Hits, hit)
-	}
-	if explain {
-		out.Dropped, out.Stages = found.Dropped, found.Stages
-	}
-	return out
-}
-
 // writeHits prints each hit with its scores, the reason for it and its location.
 func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int) error {
 	r := found.Results
@@ -164,7 +129,7 @@ func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int)
 		if explain {
 			writeExplained(&b, x, r.Index.Model != "" && h.Scores.Vector == nil)
 		}
-		fmt.Fprintf(&b, "      %s\n", oneLine(h.Text, 2*width))
+		fmt.Fprintf(&b, "      %s\n", oneLine(obtained(h.Chunk.Provenance, h.Chunk.Confidence, h.Chunk.Model)+h.Text, 2*width))
 	}
 	switch {
 	case len(r.Hits) == 0:

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/source/kinds"
 	"github.com/assay-rag/assay/standalone"
 )
 
@@ -17,9 +18,10 @@ import (
 type needs int
 
 const (
-	looking   needs = iota // only stored data: no server is called
-	searching              // vectors, the reranker and, if a question allows it, the web
-	answering              // also language models
+	looking    needs = iota // only stored data: no server is called
+	delivering              // webhooks
+	searching               // vectors, the reranker and, if a question allows it, the web
+	answering               // also language models
 )
 
 // settings returns the configuration. It is read once.
@@ -30,35 +32,49 @@ func (a *app) settings() (*config.Set, error) {
 			return nil, err
 		}
 		a.set = c.Open()
-		a.hide(c.Secrets)
+		a.hide(&c.Secrets)
 	}
 	return a.set, nil
 }
 
 // sources returns the sources of the configuration.
 func (a *app) sources() config.Sources {
-	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir, Models: a.models}
+	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir, Models: a.models, Offline: a.offline}
 }
 
 // hide removes credentials from all further output. No output should contain one, so this is only a
 // safeguard.
-func (a *app) hide(secrets config.Secrets) {
+func (a *app) hide(secrets *config.Secrets) {
 	a.stdout.scrub, a.stderr.scrub = secrets.Scrub, secrets.Scrub
 }
 
 // engineConfig returns the engine configuration for a data directory. Vectors are made by ingest
 // --wait and by the searches that need them, because a command ends too soon for background work.
-func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Config, error) {
+func (a *app) engineConfig(ctx context.Context, dir string, n needs) (_ engine.Config, err error) {
 	c := standalone.Config(dir)
-	c.Encoders, c.NoBackground = a.installed, true
+	if c.Tenant, err = a.tenantName(); err != nil {
+		return c, err
+	}
+	c.Encoders, c.NoBackground, c.Walk, c.OCR = a.installed, true, a.walk, a.ocr
+	c.Sources, c.Getenv = kinds.All(), a.getenv
 	if n == looking {
-		return c, nil
+		c.Egress, err = engine.NewEgress(engine.EgressRules{Offline: true}) // nothing is called
+		return c, err
 	}
 	set, err := a.settings()
 	if err != nil {
 		return c, err
 	}
 	configured := set.Config()
+	c.Egress, c.Command = configured.Egress, configured.Command
+	if n == delivering {
+		c.Webhooks.Client = configured.WebhookClient()
+		return c, nil
+	}
+	if err := a.observeRuns(ctx, set, &c); err != nil {
+		return c, err
+	}
+	defer func() { a.telemetry.Know(c) }()
 	c.NoCache = configured.NoCache
 	c.Strategy, c.Settings = configured.Strategy, configured.Settings
 	if !a.ownLimits {

@@ -72,16 +72,25 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 		fmt.Fprintf(&b, "Error     %s\n", r.Error)
 	}
 	if r.Answer != nil {
-		fmt.Fprintf(&b, "Stopped   %s\n", r.Answer.Stop)
+		if r.Answer.Stop != "" {
+			fmt.Fprintf(&b, "Stopped   %s\n", r.Answer.Stop)
+		}
 		fmt.Fprintf(&b, "Because   %s\n", r.Answer.Justification)
 		if r.Answer.Relevance != nil {
 			fmt.Fprintf(&b, "Relevance %.2f\n", *r.Answer.Relevance)
+		}
+		if line := oversightLine(r.Answer.Oversight); line != "" {
+			fmt.Fprintf(&b, "Reviewed  %s\n", line)
 		}
 		if line := reviewLine(r.Answer.Review); line != "" {
 			fmt.Fprintf(&b, "Review    %s\n", line)
 		}
 	}
-	b.WriteString("\nQuestion\n" + wrap(r.Question, "  ", width))
+	question := r.Question
+	if r.State == assay.RunErased {
+		question = "(erased; the audit log has the reason)"
+	}
+	b.WriteString("\nQuestion\n" + wrap(question, "  ", width))
 	if r.Answer != nil {
 		b.WriteString("\nAnswer\n")
 		var answer strings.Builder
@@ -130,6 +139,23 @@ func reviewLine(r *assay.Review) string {
 		line += "; " + r.Justification
 	}
 	return line
+}
+
+// oversightLine formats the decision of reviewers about an answer. It is empty if there is none.
+func oversightLine(o *assay.Oversight) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Decision == assay.DecisionPending && o.Deadline.IsZero():
+		return "not yet"
+	case o.Decision == assay.DecisionPending:
+		return "not yet; expected by " + o.Deadline.Local().Format(time.DateTime)
+	}
+	line := string(o.Decision)
+	if len(o.By) > 0 {
+		line += " by " + strings.Join(o.By, " and ")
+	}
+	return line + " " + o.At.Local().Format(time.DateTime)
 }
 
 // howAsked formats the strategy and mode of a run and the run that it follows, if they are stored.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/internal/durable"
 	"github.com/assay-rag/assay/internal/stats"
 )
@@ -116,10 +117,23 @@ func (a *app) stats(ctx context.Context, f statsFlags) error {
 			return err
 		}
 	}
+	stops, err := e.Stops(ctx)
+	if err != nil {
+		return err
+	}
 	if f.json {
-		return writeJSON(a.stdout, report)
+		return writeJSON(a.stdout, statsReport{report, stops})
+	}
+	for _, s := range stops {
+		fmt.Fprintf(a.stdout, "%s\n\n", stopLine(s))
 	}
 	return writeStats(a.stdout, report, f)
+}
+
+// statsReport is the JSON of stats.
+type statsReport struct {
+	stats.Report
+	Stops []engine.Stop `json:"stops,omitempty"` // that hold now
 }
 
 // daysOrHours parses a duration such as "7d" or "12h".

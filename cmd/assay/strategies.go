@@ -41,6 +41,10 @@ func (a *app) followLine(answer assay.Answer) string {
 	switch {
 	case answer.Run == "":
 		return ""
+	case answer.Status == assay.PendingReview:
+		return "Run " + answer.Run + "; to see the decision, run: assay show " + answer.Run + a.sameStore()
+	case answer.Status == assay.Rejected:
+		return ""
 	case answer.AskBack != "":
 		return fmt.Sprintf("Say which: assay ask --follow %s%s \"…\"", answer.Run, a.sameStore())
 	case a.faintOut:

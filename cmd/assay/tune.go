@@ -142,7 +142,11 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ tune.Tuning, err 
 		if err != nil {
 			return tune.Tuning{}, err
 		}
-		identity.Config["index"] = indexName(found)
+		sequence, err := e.Sequence(ctx)
+		if err != nil {
+			return tune.Tuning{}, err
+		}
+		identity.Config["index"] = indexName(sequence, found)
 	}
 	if err := v.openTuning(ctx, identity); err != nil {
 		return tune.Tuning{}, err

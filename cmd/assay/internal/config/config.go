@@ -11,12 +11,16 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/assay-rag/assay/identity"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
@@ -27,6 +31,7 @@ type Sources struct {
 	File    string                 // from --config; empty: $ASSAY_CONFIG, or config.yaml in the user's folder, if it exists
 	Getenv  func(string) string    // required
 	UserDir func() (string, error) // the user's configuration folder; nil: os.UserConfigDir
+	Offline bool                   // from --offline; $ASSAY_OFFLINE and the file set it too
 	Models  []string               // MODEL or ROLE=MODEL, from --model; they take precedence over the file and the environment
 }
 
@@ -54,7 +59,22 @@ type Config struct {
 	Web     *Web     // the web search; nil: none
 	Managed *Managed // a service that answers questions itself; nil: none
 
-	Secrets Secrets // all credentials that were read
+	Identity identity.Tokens // whose access tokens are accepted; zero: none are
+
+	Server Server // of assay serve
+
+	Telemetry Telemetry // where traces and metrics go; zero: nowhere
+
+	// Outgoing wraps the transport of providers that are called over HTTP; nil: it is not wrapped.
+	// It must be set before a provider is opened.
+	Outgoing func(http.RoundTripper) http.RoundTripper
+
+	Egress  *egress.Guard // decides which hosts are reached
+	Secrets Secrets       // all credentials that were read
+
+	offline    bool // Sources.Offline
+	running    sync.Mutex
+	webCommand string // prints the key of the web search; empty: none, or it has run
 
 	overrides []string // Sources.Models
 	file      *file    // empty if there is no file
@@ -104,6 +124,10 @@ type Provider struct {
 
 	Azure *Azure
 	AWS   AWS
+
+	command string // prints the key; empty: none, or it has run
+
+	outgoing func(http.RoundTripper) http.RoundTripper // see Config.Outgoing
 
 	unset  error // error for a header's variable that is not set; nil: all are set
 	given  bool  // configured by the file or a variable
@@ -161,7 +185,7 @@ const smallGenerator = strategy.SmallGenerator
 
 // Load reads the configuration. An invalid configuration is an *Error.
 func Load(s Sources) (*Config, error) {
-	c := &Config{getenv: s.Getenv, overrides: s.Models, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
+	c := &Config{getenv: s.Getenv, overrides: s.Models, offline: s.Offline, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
 	path, err := s.path()
 	if err != nil {
 		return nil, err
@@ -175,7 +199,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.providers, c.models, c.choose, c.strategies, c.web, c.managed} {
+	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.identity, c.server, c.telemetry} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 		return nil, s.c.Secrets.scrubError(err)
 	}
 	made = e.guard.Embedder(made)
-	enc := encoder{inner: made, name: name, secrets: &s.c.Secrets}
+	enc := encoder{inner: made, name: name, secrets: &s.c.Secrets, price: llm.Facts{Priced: f.Priced, Input: f.Input}}
 	if counter, ok := made.(llm.TokenCounter); ok {
 		return countingEncoder{enc, counter}, nil
 	}
@@ -95,12 +95,18 @@ type encoder struct {
 	inner   llm.Embedder
 	name    string
 	secrets *Secrets
+	price   llm.Facts // as configured
 }
 
 func (e encoder) Model() string { return e.name }
 
 // Facts implements llm.Described.
-func (e encoder) Facts() llm.Facts { return llm.FactsOf(e.inner) }
+func (e encoder) Facts() llm.Facts {
+	if f := llm.FactsOf(e.inner); f.Priced || !e.price.Priced {
+		return f
+	}
+	return e.price
+}
 
 func (e encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
 	v, err := e.inner.Embed(ctx, p, texts)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
@@ -36,11 +37,11 @@ type endpoint struct {
 }
 
 // open opens a provider without calling it.
-func (p *Provider) open() (*endpoint, error) {
-	opens := map[string]func() (*endpoint, error){
+func (p *Provider) open(guard *egress.Guard) (*endpoint, error) {
+	opens := map[string]func(*egress.Guard) (*endpoint, error){
 		OpenAI: p.openOpenAI, Anthropic: p.openAnthropic, Gemini: p.openGemini, Bedrock: p.openBedrock, Cohere: p.openCohere, Jina: p.openJina,
 	}
-	e, err := opens[p.Type]()
+	e, err := opens[p.Type](guard)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +84,10 @@ func (p *Provider) plainHeaders() map[string]string {
 	return headers
 }
 
-func (p *Provider) openOpenAI() (*endpoint, error) {
+func (p *Provider) openOpenAI(guard *egress.Guard) (*endpoint, error) {
 	c := openai.Config{
 		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, API: openai.API(p.API), Stream: p.Stream,
-		Effort: p.Effort, Header: p.headers(), Idle: p.Idle,
+		Effort: p.Effort, Header: p.headers(), Idle: p.Idle, HTTP: p.client(guard),
 	}
 	if p.Azure != nil {
 		c.APIVersion = p.Azure.APIVersion
@@ -107,9 +108,10 @@ func (p *Provider) openOpenAI() (*endpoint, error) {
 	}, nil
 }
 
-func (p *Provider) openAnthropic() (*endpoint, error) {
+func (p *Provider) openAnthropic(guard *egress.Guard) (*endpoint, error) {
 	a, err := anthropic.New(anthropic.Config{
 		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+		HTTP: p.client(guard),
 	})
 	if err != nil {
 		return nil, err
@@ -117,9 +119,10 @@ func (p *Provider) openAnthropic() (*endpoint, error) {
 	return &endpoint{chat: a.Model, list: a.List}, nil
 }
 
-func (p *Provider) openGemini() (*endpoint, error) {
+func (p *Provider) openGemini(guard *egress.Guard) (*endpoint, error) {
 	g, err := gemini.New(gemini.Config{
 		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+		HTTP: p.client(guard),
 	})
 	if err != nil {
 		return nil, err
@@ -133,8 +136,8 @@ func (p *Provider) openGemini() (*endpoint, error) {
 	}, nil
 }
 
-func (p *Provider) openCohere() (*endpoint, error) {
-	c, err := cohere.New(cohere.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle})
+func (p *Provider) openCohere(guard *egress.Guard) (*endpoint, error) {
+	c, err := cohere.New(cohere.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle, HTTP: p.client(guard)})
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +151,8 @@ func (p *Provider) openCohere() (*endpoint, error) {
 	}, nil
 }
 
-func (p *Provider) openJina() (*endpoint, error) {
-	j, err := jina.New(jina.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle})
+func (p *Provider) openJina(guard *egress.Guard) (*endpoint, error) {
+	j, err := jina.New(jina.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle, HTTP: p.client(guard)})
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +166,10 @@ func (p *Provider) openJina() (*endpoint, error) {
 	}, nil
 }
 
-func (p *Provider) openBedrock() (*endpoint, error) {
+func (p *Provider) openBedrock(guard *egress.Guard) (*endpoint, error) {
 	b, err := bedrock.New(bedrock.Config{
 		Name: p.Name, Region: p.AWS.Region, Profile: p.AWS.Profile, BaseURL: p.BaseURL, Key: p.Key.Secret, Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+		Egress: guard,
 	})
 	if err != nil {
 		return nil, err
@@ -230,10 +234,18 @@ func (c *Config) checkKey(p *Provider) error {
 // sendsKey reports whether a provider's configured headers contain a credential.
 func (p *Provider) sendsKey() bool {
 	for name := range p.Headers {
-		switch strings.ToLower(name) {
-		case "authorization", "x-api-key", "api-key", "x-goog-api-key":
+		if sendsCredential(name) {
 			return true
 		}
+	}
+	return false
+}
+
+// sendsCredential reports whether a header of this name carries a credential.
+func sendsCredential(name string) bool {
+	switch strings.ToLower(name) {
+	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie":
+		return true
 	}
 	return false
 }

@@ -30,8 +30,16 @@ func (e *Error) Error() string {
 // Unwrap returns assay.ErrInvalid.
 func (e *Error) Unwrap() error { return assay.ErrInvalid }
 
+// variableForm matches the names of environment variables.
+var variableForm = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// withoutKind returns the text of an error without that of its kind, which an Error adds.
+func withoutKind(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
+}
+
 // keyForm matches the prefixes of the keys of common vendors.
-var keyForm = lazyregexp.New(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ)`)
+var keyForm = lazyregexp.New(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ|assay_[a-z2-7]{16}_)`)
 
 // run matches a long run of letters and digits, as in a key. Names are words with separators
 // between them.

@@ -36,6 +36,11 @@ type file struct {
 	Models    map[string]fileModel    `yaml:"models"`
 	Web       *fileWeb                `yaml:"web"`
 	Managed   *fileManaged            `yaml:"managed"`
+	Identity  *fileIdentity           `yaml:"identity"`
+	Egress    *fileEgress             `yaml:"egress"`
+	Server    *fileServer             `yaml:"server"`
+	Telemetry *fileTelemetry          `yaml:"telemetry"`
+	Commands  map[string]string       `yaml:"commands"`
 
 	Retrieval  fileRetrieval  `yaml:"retrieval"`
 	Strategies fileStrategies `yaml:"strategies"`

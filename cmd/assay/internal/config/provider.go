@@ -227,6 +227,7 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 	if given > 1 {
 		return c.file.wrong(path, "keep one of key_env, key_file and key", "the key is given more than once")
 	}
+	p.command = ""
 	switch {
 	case in.KeyEnv != "":
 		if likeKey(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
@@ -234,20 +235,13 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 		}
 		p.Key = newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv)
 	case in.KeyFile != "":
-		name := c.beside(in.KeyFile)
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return c.file.wrong(append(path, "key_file"), "", "cannot read %s: %s", shown(name), reason(err))
-		}
-		if p.Key = newKey(strings.TrimSpace(string(data)), "key_file "+name); p.Key.Empty() || strings.ContainsAny(p.Key.Reveal(), "\r\n") {
-			c.Secrets.add(p.Key.Secret)
-			return c.file.wrong(append(path, "key_file"), "the file must contain only the key", "%s does not contain exactly one line", shown(name))
-		}
+		k, err := c.fromKeyFile(in.KeyFile, append(path, "key_file")...)
+		p.Key = k
+		return err
 	case in.Key != "":
-		p.Key = newKey(in.Key, fmt.Sprintf("key in %s:%d", c.Path, c.file.line(append(path, "key")...)))
-		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s contains a key and is readable by other users; run: chmod 600 %s", c.Path, c.Path))
-		}
+		k, command, err := c.credential(in.Key, append(path, "key")...)
+		p.Key, p.command = k, command
+		return err
 	}
 	return nil
 }
@@ -271,6 +265,9 @@ func (c *Config) beside(name string) string {
 func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	p.Headers = map[string]Key{}
 	for name, value := range in.Headers {
+		if sendsCredential(name) || likeKey(value) {
+			return c.file.wrong([]string{"providers", p.Name, "headers", name}, "as in headers_env: {"+name+": VARIABLE}", "a credential must not be in the file itself")
+		}
 		p.Headers[name] = newKey(value, fmt.Sprintf("headers.%s in %s", name, c.Path))
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.HeadersEnv)) {
@@ -319,7 +316,7 @@ func (c *Config) checkURL(p *Provider) error {
 		return wrong("it contains a query or a fragment", "keep the part before the ? or #")
 	}
 	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
-	if u.Scheme == "http" && !p.Key.Empty() && !isLoopback(u.Hostname()) {
+	if u.Scheme == "http" && (!p.Key.Empty() || p.command != "") && !isLoopback(u.Hostname()) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is called over plain HTTP at %s: anyone on the network can read the key, the questions and the documents", p.Name, u.Host))
 	}
 	return nil

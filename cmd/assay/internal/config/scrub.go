@@ -28,7 +28,7 @@ func (m scrubbedModel) Model() string { return m.inner.Model() }
 func (m scrubbedModel) Facts() llm.Facts { return llm.FactsOf(m.inner) }
 
 func (m scrubbedModel) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	pieces := secret.NewScrubber(m.secrets.all...)
+	pieces := secret.NewScrubber(m.secrets.list()...)
 	tell := func(text string) {
 		if text != "" && stream != nil {
 			stream(llm.Delta{Text: text})

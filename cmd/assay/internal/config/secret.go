@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"slices"
+	"sync"
 
 	"github.com/assay-rag/assay/internal/secret"
 )
@@ -26,11 +27,16 @@ func newKey(text, from string) Key {
 const minSecretBytes = 10
 
 // Secrets are the credentials that no text may contain.
-type Secrets struct{ all []secret.Secret }
+type Secrets struct {
+	mu  sync.Mutex
+	all []secret.Secret
+}
 
 // add adds credentials that are long enough to be distinguished from words, both verbatim and in
 // the base64 forms of echoed headers.
 func (s *Secrets) add(keys ...secret.Secret) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, k := range keys {
 		text := k.Reveal()
 		known := slices.ContainsFunc(s.all, func(other secret.Secret) bool { return other.Reveal() == text })
@@ -45,4 +51,11 @@ func (s *Secrets) add(keys ...secret.Secret) {
 }
 
 // Scrub returns text with the credentials replaced. The rest is unchanged.
-func (s Secrets) Scrub(text string) string { return secret.Scrub(text, s.all...) }
+func (s *Secrets) Scrub(text string) string { return secret.Scrub(text, s.list()...) }
+
+// list returns the credentials that are known now.
+func (s *Secrets) list() []secret.Secret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}

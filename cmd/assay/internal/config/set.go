@@ -50,10 +50,18 @@ func (s *Set) endpoint(name string) (*endpoint, error) {
 	if p == nil {
 		return nil, &Error{Where: s.c.where(), Detail: "unknown provider " + shown(name), Hint: "the providers are " + strings.Join(slices.Sorted(maps.Keys(s.c.Providers)), ", ")}
 	}
+	if p.command != "" {
+		var err error
+		if p.Key, err = s.c.runCommand(p.command, "providers", name, "key"); err != nil {
+			return nil, err
+		}
+		p.command = ""
+	}
 	if err := s.c.checkKey(p); err != nil {
 		return nil, err
 	}
-	e, err := p.open()
+	p.outgoing = s.c.Outgoing
+	e, err := p.open(s.c.Egress)
 	if err != nil {
 		return nil, &Error{Where: s.c.where(), Line: s.c.file.line("providers", name), Detail: s.c.Secrets.Scrub(strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))}
 	}

@@ -247,8 +247,8 @@ func TestOpenErrors(t *testing.T) {
 		})
 	}
 	// A self-hosted server needs no key, and neither does one with an authorization header.
-	for _, text := range []string{"large: openai/x\nproviders: {openai: {base_url: 'http://localhost:1/v1'}}", "large: anthropic\nproviders: {anthropic: {headers: {Authorization: 'Bearer x'}}}"} {
-		if _, err := mustLoad(t, text, nil).Open().Models(t.Context()); err != nil {
+	for _, text := range []string{"large: openai/x\nproviders: {openai: {base_url: 'http://localhost:1/v1'}}", "large: anthropic\nproviders: {anthropic: {headers_env: {Authorization: AUTH}}}"} {
+		if _, err := mustLoad(t, text, env{"AUTH": "Bearer x"}).Open().Models(t.Context()); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

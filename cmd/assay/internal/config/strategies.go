@@ -134,6 +134,8 @@ func (f *file) unknownIn(line int, name string) string {
 		of, docs = reflect.TypeFor[fileStrategies](), "docs/operations.md"
 	case retrievalKey:
 		of, docs = reflect.TypeFor[fileRetrieval](), "docs/operations.md"
+	case "server":
+		of, docs = reflect.TypeFor[fileServer](), "docs/operations.md"
 	}
 	hint := docs + " lists all keys"
 	known := slices.Compact(slices.Sorted(slices.Values(keys(of)))) // several sections have a base_url

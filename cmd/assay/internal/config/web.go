@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/egress"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
@@ -136,19 +136,12 @@ func (c *Config) webKey(in fileWeb) (Key, error) {
 		}
 		return newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv), nil
 	case in.KeyFile != "":
-		name := c.beside(in.KeyFile)
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return Key{}, c.file.wrong([]string{"web", "key_file"}, "", "cannot read %s: %s", shown(name), reason(err))
-		}
-		key := newKey(strings.TrimSpace(string(data)), "key_file "+name)
-		if key.Empty() || strings.ContainsAny(key.Reveal(), "\r\n") {
-			c.Secrets.add(key.Secret)
-			return Key{}, c.file.wrong([]string{"web", "key_file"}, "the file must contain only the key", "%s does not contain exactly one line", shown(name))
-		}
-		return key, nil
+		return c.fromKeyFile(in.KeyFile, "web", "key_file")
 	case in.Key != "":
-		return newKey(in.Key, fmt.Sprintf("key in %s:%d", c.Path, c.file.line("web", "key"))), nil
+		var k Key
+		var err error
+		k, c.webCommand, err = c.credential(in.Key, "web", "key")
+		return k, err
 	case in.BaseURL == "" && in.Provider != webSearXNG:
 		return newKey(strings.TrimSpace(c.getenv(webEnv[in.Provider])), webEnv[in.Provider]), nil
 	}
@@ -192,7 +185,10 @@ func (s *Set) Web() assay.WebSearcher {
 	if w == nil {
 		return nil
 	}
-	searcher, err := w.open()
+	if err := s.c.runWebCommand(); err != nil {
+		return unusable{w.Provider, err}
+	}
+	searcher, err := w.open(s.c.Egress)
 	if err == nil && w.Key.Empty() && w.Provider != webSearXNG {
 		err = &Error{Where: s.c.where(), Detail: w.Provider + " has no key", Hint: fmt.Sprintf("set %s, or key_env or key_file under web", webEnv[w.Provider])}
 	}
@@ -203,14 +199,20 @@ func (s *Set) Web() assay.WebSearcher {
 	return guardedSearcher{searcher, w, guard, &s.c.Secrets}
 }
 
-func (w *Web) open() (assay.WebSearcher, error) {
+func (w *Web) open(guard *egress.Guard) (assay.WebSearcher, error) {
+	client := clientOf(guard, egress.Search, w.base())
 	switch w.Provider {
 	case webBrave:
-		return brave.New(brave.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+		return brave.New(brave.Config{BaseURL: w.BaseURL, Key: w.Key.Secret, HTTP: client})
 	case webTavily:
-		return tavily.New(tavily.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+		return tavily.New(tavily.Config{BaseURL: w.BaseURL, Key: w.Key.Secret, HTTP: client})
 	}
-	return searxng.New(searxng.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+	return searxng.New(searxng.Config{BaseURL: w.BaseURL, Key: w.Key.Secret, HTTP: client})
+}
+
+// base returns the address of the search engine.
+func (w *Web) base() string {
+	return cmp.Or(w.BaseURL, map[string]string{webBrave: brave.DefaultURL, webTavily: tavily.DefaultURL}[w.Provider])
 }
 
 // An unusable web search fails every call with the reason.

@@ -99,13 +99,13 @@ func TestWebPrice(t *testing.T) {
 		micros int64
 		known  bool
 	}{
-		"web: {provider: brave, key: k}\n":                               {0, false},
-		"web: {provider: brave, key: k, price: 0.005}\n":                 {5000, true},
-		"web: {provider: tavily, key: k, price: 0}\n":                    {0, true},
+		"web: {provider: brave, key_env: K}\n":                           {0, false},
+		"web: {provider: brave, key_env: K, price: 0.005}\n":             {5000, true},
+		"web: {provider: tavily, key_env: K, price: 0}\n":                {0, true},
 		"web: {provider: searxng, base_url: 'http://h'}\n":               {0, true},
 		"web: {provider: searxng, base_url: 'http://h', price: 0.001}\n": {1000, true},
 	} {
-		p, ok := mustLoad(t, file, nil).Open().Web().(assay.PricedSearcher)
+		p, ok := mustLoad(t, file, env{"K": "k"}).Open().Web().(assay.PricedSearcher)
 		if !ok {
 			t.Errorf("%s: no price", file)
 			continue
