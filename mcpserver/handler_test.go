@@ -41,8 +41,15 @@ func TestRevisions(t *testing.T) {
 			if err != nil || r.IsError {
 				t.Fatalf("ask: %v: %s", err, encode(t, r))
 			}
-			for _, stage := range []string{"search", "grade", "write", "verify"} {
-				for <-progress != stage { // the client's notifications may come after the result
+			// The client handles notifications beside each other: they may come in another order,
+			// and after the result.
+			missing := map[string]bool{"search": true, "grade": true, "write": true, "verify": true}
+			for timeout := time.After(time.Minute); len(missing) > 0; {
+				select {
+				case stage := <-progress:
+					delete(missing, stage)
+				case <-timeout:
+					t.Fatalf("no progress of %v", missing)
 				}
 			}
 			if r.Meta[untrusted] != true {
