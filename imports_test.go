@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"engine":               {"identity", "llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats", "audit", "limit", "review", "webhook", "governance"},
 	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
 	"mcpserver":            {"engine", "identity", "strategy"},
+	"ui":                   {"server", "engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "governance", "review", "webhook", "ground", "role"},
 	"telemetry":            {"llm", "role", "internal/tool", "run", "strategy", "engine"},
 	"client":               {},
 	"eval":                 {"llm", "parse", "internal/chunk", "internal/graph", "internal/rerank", "engine", "internal/retrieve", "internal/index", "strategy", "run", "ground", "role", "internal/role", "store"},
@@ -62,7 +63,7 @@ var allowed = map[string][]string{
 	"scripts":              {},
 	"scripts/load":         {"engine", "identity", "server"}, // a program
 	"standalone":           {"engine", "parse", "provider"},
-	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "limit", "review", "webhook", "governance", "server", "mcpserver", "telemetry", "client"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/assay-rag/assay/identity"
 )
 
 // CheckMethod returns nil if a method of a session may be called now, and otherwise the error with
@@ -27,3 +29,7 @@ func SessionOwner(s *Session) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{s.identity, p.User, p.Key}, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
+
+// SessionGrant returns the grant of a session, for a door that shows who is signed in and what they may
+// do. Each method checks the grant itself.
+func SessionGrant(s *Session) identity.Grant { return s.grant }

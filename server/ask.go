@@ -139,18 +139,23 @@ const lastEvent = "end"
 func sse(events iter.Seq2[engine.Event, error]) messages {
 	return func(yield func(message, error) bool) {
 		for ev, err := range events {
-			m := message{event: string(ev.Kind), data: ev}
-			switch {
-			case ev.Kind == engine.StepEnded && ev.Step.Ordinal >= 0:
-				m.id = strconv.Itoa(ev.Step.Ordinal)
-			case ev.Kind == engine.RunEnded:
-				m.id = lastEvent
-			}
+			m := message{id: messageID(ev), event: string(ev.Kind), data: ev}
 			if !yield(m, err) {
 				return
 			}
 		}
 	}
+}
+
+// messageID returns the ID of the message with an event; empty: none.
+func messageID(ev engine.Event) string {
+	switch {
+	case ev.Kind == engine.StepEnded && ev.Step.Ordinal >= 0:
+		return strconv.Itoa(ev.Step.Ordinal)
+	case ev.Kind == engine.RunEnded:
+		return lastEvent
+	}
+	return ""
 }
 
 // final returns the answer at the end of events.

@@ -87,6 +87,12 @@ func note(ctx context.Context, set func(*access)) {
 
 func noteRoute(ctx context.Context, name string) { note(ctx, func(a *access) { a.route = name }) }
 
+// routeOf returns the name of the route of a request.
+func routeOf(ctx context.Context) (name string) {
+	note(ctx, func(a *access) { name = a.route })
+	return name
+}
+
 func noteGrant(ctx context.Context, g identity.Grant) {
 	note(ctx, func(a *access) { a.user, a.key = g.Principal.User, g.Principal.Key })
 }

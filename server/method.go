@@ -17,6 +17,10 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 		x.route.fail = failOpenAI
 	}
 	allowed := s.methods(r)
+	if len(allowed) == 0 && s.unknownPage != nil && wantsPage(r) {
+		s.unknownPage.ServeHTTP(w, r)
+		return
+	}
 	if len(allowed) == 0 {
 		x.fail(fmt.Errorf("no route %s %s: %w", r.Method, r.URL.Path, assay.ErrNotFound))
 		return
@@ -45,4 +49,9 @@ func (s *Server) methods(r *http.Request) []string {
 		slices.Sort(allowed)
 	}
 	return allowed
+}
+
+// wantsPage reports whether a client wants HTML, as browsers do.
+func wantsPage(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/api/") && !isOpenAI(r)
 }

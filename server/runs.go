@@ -140,22 +140,33 @@ func follow(x *exchange, in followIn) error {
 	if text == "" {
 		name, text = "after", in.After
 	}
-	after := -1
-	switch {
-	case text == lastEvent:
+	after, ended, err := lastEventOf(name, text)
+	if err != nil {
+		return err
+	}
+	if ended {
 		if _, _, err := x.session.Run(x.r.Context(), in.ID); err != nil {
 			return err
 		}
 		x.w.WriteHeader(http.StatusNoContent)
 		return nil
-	case text != "":
-		n, err := strconv.Atoi(text)
-		if err != nil || n < -1 {
-			return fieldErrors{{Parameter: name, Detail: fmt.Sprintf("%q is not the ordinal of a step", text)}}
-		}
-		after = n
 	}
 	return x.stream(sse(x.session.Follow(x.r.Context(), in.ID, after)))
+}
+
+// lastEventOf reads the ID of the last message that a client has received.
+func lastEventOf(name, text string) (after int, ended bool, err error) {
+	switch text {
+	case "":
+		return -1, false, nil
+	case lastEvent:
+		return -1, true, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < -1 {
+		return -1, false, fieldErrors{{Parameter: name, Detail: fmt.Sprintf("%q is not the ordinal of a step", text)}}
+	}
+	return n, false, nil
 }
 
 type resumeIn struct {

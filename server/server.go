@@ -59,6 +59,9 @@ type Server struct {
 	routes []Route
 	mux    *http.ServeMux
 
+	browser     func(*http.Request) (identity.Credential, bool) // see UseBrowser
+	unknownPage http.Handler                                    // see HandleUnknown
+
 	document          func() (json.RawMessage, error) // of OpenAPI
 	requests, streams gate.Gate
 
@@ -141,8 +144,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Handle adds a handler that is not in the table of routes, for another protocol. It must take its
 // sessions from Session. Its requests count as streams.
 func (s *Server) Handle(pattern string, h http.Handler) {
+	s.add(pattern, Route{Name: pattern, Stream: true}, h)
+}
+
+// add adds a handler whose requests count as those of a route.
+func (s *Server) add(pattern string, route Route, h http.Handler) {
 	s.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{server: s, route: Route{Name: pattern, Stream: true}, w: w, r: r}
+		x := &exchange{server: s, route: route, w: w, r: r}
 		s.admitted(x, func() error {
 			h.ServeHTTP(w, r)
 			return nil
@@ -159,6 +167,20 @@ func (s *Server) Session(r *http.Request) (*engine.Session, error) {
 	return s.config.Host.Session(r.Context(), grant)
 }
 
+// SessionOf returns the session of a credential that is not in the header of a request.
+func (s *Server) SessionOf(ctx context.Context, c identity.Credential) (*engine.Session, error) {
+	st := s.state.Load()
+	if st.Authenticate == nil {
+		return nil, fmt.Errorf("this server has no identities and takes no credential: %w", assay.ErrUnauthenticated)
+	}
+	grant, err := st.Authenticate(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	noteGrant(ctx, grant)
+	return s.config.Host.Session(ctx, grant)
+}
+
 // grant returns the grant of a request's credential.
 func (s *Server) grant(r *http.Request) (identity.Grant, error) {
 	g, err := s.authenticate(r)
@@ -172,6 +194,11 @@ func (s *Server) authenticate(r *http.Request) (identity.Grant, error) {
 	st := s.state.Load()
 	credential, err := identity.FromRequest(r)
 	if st.Authenticate != nil {
+		if identity.ReasonOf(err) == identity.NoCredential {
+			if of, ok := s.browserCredential(r); ok {
+				credential, err = of, nil
+			}
+		}
 		if err != nil {
 			return identity.Grant{}, err
 		}

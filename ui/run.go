@@ -1,0 +1,4 @@
+package ui
+
+// runRoutes show runs with their answers and evidence.
+func runRoutes() []Route { return nil }

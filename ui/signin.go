@@ -1,0 +1,177 @@
+package ui
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay/identity"
+)
+
+// A browser that is signed in has a cookie with a random word, and the server keeps the credential in
+// memory. So no credential is stored in a browser, and signing out, a restart or its expiry ends the
+// session. Each request checks the credential again.
+
+const (
+	sessionCookie = "assay-session"
+	sessionIdle   = 12 * time.Hour
+	sessionLife   = 7 * 24 * time.Hour
+	maxSessions   = 20_000
+)
+
+// sessions are the browsers that are signed in. It is safe for concurrent use.
+type sessions struct {
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]*signedIn // by the hash of the cookie
+}
+
+func newSessions() *sessions { return &sessions{all: map[[sha256.Size]byte]*signedIn{}} }
+
+// A signedIn is the session of one browser.
+type signedIn struct {
+	credential  identity.Credential
+	begun, used time.Time
+}
+
+func (s *signedIn) over(at time.Time) bool {
+	return at.Sub(s.used) > sessionIdle || at.Sub(s.begun) > sessionLife
+}
+
+// begin returns the value of the cookie of a new session.
+func (s *sessions) begin(c identity.Credential) string {
+	word := rand.Text() + rand.Text() // 52 letters with 260 random bits
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) >= maxSessions {
+		s.makeRoom()
+	}
+	s.all[sha256.Sum256([]byte(word))] = &signedIn{c, now(), now()}
+	return word
+}
+
+// makeRoom drops the sessions that are over, and the one that was used least recently.
+func (s *sessions) makeRoom() {
+	var oldest [sha256.Size]byte
+	var last time.Time
+	for hash, one := range s.all {
+		if one.over(now()) {
+			delete(s.all, hash)
+			continue
+		}
+		if last.IsZero() || one.used.Before(last) {
+			oldest, last = hash, one.used
+		}
+	}
+	if len(s.all) >= maxSessions {
+		delete(s.all, oldest)
+	}
+}
+
+// credential returns the credential of a request's session.
+func (s *sessions) credential(r *http.Request) (identity.Credential, bool) {
+	cookies := r.CookiesNamed(sessionCookie)
+	if len(cookies) != 1 {
+		return identity.Credential{}, false
+	}
+	hash := sha256.Sum256([]byte(cookies[0].Value))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.all[hash]
+	if one == nil {
+		return identity.Credential{}, false
+	}
+	if one.over(now()) {
+		delete(s.all, hash)
+		return identity.Credential{}, false
+	}
+	one.used = now()
+	return one.credential, true
+}
+
+// end forgets the session of a request.
+func (s *sessions) end(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range r.CookiesNamed(sessionCookie) {
+		delete(s.all, sha256.Sum256([]byte(c.Value)))
+	}
+}
+
+// signInRoutes are about the session of a browser.
+func signInRoutes() []Route {
+	return []Route{
+		page("/sign-in", "sign-in", "", showSignIn),
+		action("/sign-in", "sign-in.begin", "", signIn),
+		action("/sign-out", "sign-out", "", signOut),
+	}
+}
+
+// signInPath returns the path of the page that asks for a credential and then returns to a request's.
+func signInPath(r *http.Request) string {
+	if r.URL.Path == "/" && r.URL.RawQuery == "" {
+		return "/sign-in"
+	}
+	return "/sign-in?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
+}
+
+// A signInForm is the data of the page that asks for a credential.
+type signInForm struct {
+	To    string
+	Error string
+}
+
+func showSignIn(q *request) error {
+	if !q.pages.config.Server.Identified() {
+		return q.redirect("/", "")
+	}
+	return q.render("signin.html", q.view("", "Sign in", signInForm{To: q.query("to")}))
+}
+
+// signIn checks a credential and begins a session.
+func signIn(q *request) error {
+	text, err := q.form("key")
+	if err != nil {
+		return err
+	}
+	to := q.r.PostForm.Get("to")
+	c, err := identity.FromString(text)
+	if err == nil {
+		_, err = q.pages.config.Server.SessionOf(q.ctx(), c)
+	}
+	if err != nil {
+		problem := q.pages.config.Server.Problem(q.r, err)
+		return q.renderStatus(problem.Status, "signin.html", q.view("", "Sign in", signInForm{to, problem.Detail}))
+	}
+	q.pages.sessions.end(q.r)
+	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(c), int(sessionLife/time.Second)))
+	return q.redirect(ownPath(to), "")
+}
+
+func signOut(q *request) error {
+	q.pages.sessions.end(q.r)
+	http.SetCookie(q.w, q.cookie("", -1))
+	return q.redirect("/sign-in", "You are signed out.")
+}
+
+// cookie returns the cookie of a session.
+func (q *request) cookie(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: q.encrypted(), SameSite: http.SameSiteStrictMode}
+}
+
+// encrypted reports whether the browser speaks TLS with this server or with a proxy in front of it.
+func (q *request) encrypted() bool {
+	return q.r.TLS != nil || strings.HasPrefix(q.r.Header.Get("Origin"), "https://")
+}
+
+// ownPath returns a path of this server that a form asked to go to; "/" for anything else.
+func ownPath(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") {
+		return "/"
+	}
+	return to
+}
