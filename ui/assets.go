@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed assets templates
+//go:embed assets all:templates
 var files embed.FS
 
 // assetsPath is the path of the style sheet, the modules of JavaScript and the icons. A version, which

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,11 @@ func newSite(t testing.TB, options ...option) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostConfig := engine.HostConfig{Config: engine.Config{Store: s, NoBackground: true, Sources: sourcekinds.All()}}
+	handbook, err := filepath.Abs("../engine/testdata/handbook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostConfig := engine.HostConfig{Folders: []string{handbook}, Config: engine.Config{Store: s, NoBackground: true, Sources: sourcekinds.All()}}
 	serverConfig := server.Config{Authenticate: auth.Authenticate, Log: slog.New(slog.NewTextHandler(x.log, nil)), Version: "test"}
 	for _, change := range options {
 		change(&hostConfig, &serverConfig)
@@ -98,7 +103,7 @@ func newSite(t testing.TB, options ...option) *site {
 	listener := httptest.NewServer(x.server)
 	t.Cleanup(listener.Close)
 	x.url = listener.URL
-	if _, err := x.session("root").Ingest(ctx, engine.IngestRequest{Paths: []string{"../engine/testdata/handbook"}, Collection: "handbook"}); err != nil {
+	if _, err := x.session("root").Ingest(ctx, engine.IngestRequest{Paths: []string{handbook}, Collection: "handbook"}); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -189,7 +194,7 @@ func (x *site) do(user, method, path string, body io.Reader, media string) reply
 		r.Header.Set("Content-Type", media)
 		r.Header.Set("Origin", x.url)
 	}
-	r.Header.Set("Accept", "text/html")
+	r.Header.Set("Accept", "text/html, */*;q=0.8")
 	res, err := x.client(user).Do(r)
 	if err != nil {
 		x.t.Fatal(err)
