@@ -169,46 +169,65 @@ func backtrack(trace [][]int, x, y int) []string {
 	return ops
 }
 
-// changes joins the words. Spaces between two changes are part of both, and what is removed comes
-// before what is added, so that replaced phrases stay whole.
+// A wordRun is a piece that both texts have, or a replacement.
+type wordRun struct{ same, removed, added string }
+
+func (r wordRun) size() int { return max(len(r.removed), len(r.added)) }
+
+// swallows reports whether a piece between two replacements becomes part of them. That is so if it is
+// not longer than either and not between two insertions or two deletions.
+func swallows(before wordRun, same string, after wordRun) bool {
+	replaces := before.removed+after.removed != "" && before.added+after.added != ""
+	return replaces && (strings.TrimSpace(same) == "" || len(same) <= min(before.size(), after.size()))
+}
+
+// changes joins the words so that replaced phrases stay whole.
 func (d *wordDiff) changes() []Change {
 	all := []Change{}
-	var removed, added strings.Builder
-	flush := func() {
-		if removed.Len() > 0 {
-			all = append(all, Change{"removed", removed.String()})
-		}
-		if added.Len() > 0 {
-			all = append(all, Change{"added", added.String()})
-		}
-		removed.Reset()
-		added.Reset()
-	}
-	for i, op := range d.ops {
-		w := d.words[i]
-		switch {
-		case op == "removed":
-			removed.WriteString(w)
-		case op == "added":
-			added.WriteString(w)
-		case d.joins(i) && removed.Len()+added.Len() > 0:
-			removed.WriteString(w)
-			added.WriteString(w)
-		default:
-			flush()
-			if n := len(all) - 1; n >= 0 && all[n].Op == "same" {
-				all[n].Text += w
-			} else {
-				all = append(all, Change{"same", w})
+	for _, r := range joined(d.runs()) {
+		for _, c := range []Change{{"same", r.same}, {"removed", r.removed}, {"added", r.added}} {
+			if c.Text != "" {
+				all = append(all, c)
 			}
 		}
 	}
-	flush()
 	return all
 }
 
-// joins reports whether word i is a space between two changes.
-func (d *wordDiff) joins(i int) bool {
-	r, _ := utf8.DecodeRuneInString(d.words[i])
-	return kindOfRune(r) == spaceRune && i > 0 && i+1 < len(d.ops) && d.ops[i-1] != "same" && d.ops[i+1] != "same"
+// runs returns the words as runs, pieces that are the same and replacements in turn.
+func (d *wordDiff) runs() []wordRun {
+	var all []wordRun
+	same := false
+	for i, op := range d.ops {
+		if is := op == "same"; i == 0 || is != same {
+			all, same = append(all, wordRun{}), is
+		}
+		r := &all[len(all)-1]
+		switch op {
+		case "same":
+			r.same += d.words[i]
+		case "removed":
+			r.removed += d.words[i]
+		default:
+			r.added += d.words[i]
+		}
+	}
+	return all
+}
+
+// joined joins replacements with the short pieces between them.
+func joined(runs []wordRun) []wordRun {
+	var out []wordRun
+	for _, r := range runs {
+		out = append(out, r)
+		for n := len(out); n >= 3 && r.same == ""; n = len(out) {
+			before, same, after := out[n-3], out[n-2].same, out[n-1]
+			if !swallows(before, same, after) {
+				break
+			}
+			r = wordRun{removed: before.removed + same + after.removed, added: before.added + same + after.added}
+			out = append(out[:n-3], r)
+		}
+	}
+	return out
 }

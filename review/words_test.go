@@ -18,6 +18,7 @@ func TestWords(t *testing.T) {
 		"one word":      {"Up to five days.", "Up to ten days.", []Change{{"same", "Up to "}, {"removed", "five"}, {"added", "ten"}, {"same", " days."}}},
 		"a phrase":      {"The head decides.", "A director decides.", []Change{{"removed", "The head"}, {"added", "A director"}, {"same", " decides."}}},
 		"an addition":   {"Ask.", "Ask early. [1]", []Change{{"same", "Ask"}, {"added", " early"}, {"same", "."}, {"added", " [1]"}}},
+		"a sentence":    {"Travel is approved by the head.", "Ask the head of the office first.", []Change{{"removed", "Travel is approved by the head"}, {"added", "Ask the head of the office first"}, {"same", "."}}},
 		"umlauts":       {"Für Züge", "Für Flüge", []Change{{"same", "Für "}, {"removed", "Züge"}, {"added", "Flüge"}}},
 		"combined":      {"cafe\u0301 ok", "cafe ok", []Change{{"removed", "cafe\u0301"}, {"added", "cafe"}, {"same", " ok"}}},
 		"arabic":        {"خمسة أيام", "عشرة أيام", []Change{{"removed", "خمسة"}, {"added", "عشرة"}, {"same", " أيام"}}},

@@ -51,8 +51,8 @@ type shownEvidence struct {
 	Cited       bool
 }
 
-// verdicts are the words for the verifier's judgements.
-var verdicts = map[assay.Verdict]statusWords{
+// verdictWords are the words for the verifier's judgements.
+var verdictWords = map[assay.Verdict]statusWords{
 	assay.Supported:    {"good", "check", "Supported", "The cited words support it."},
 	assay.Contradicted: {"bad", "cross", "Contradicted", "The cited words contradict it."},
 	assay.Unsupported:  {"warn", "question", "Not supported", "The documents do not support it."},
@@ -64,17 +64,17 @@ var statement = statusWords{"warn", "person", "Reviewer's statement", "The docum
 func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 	d := shownDraft{Answer: a, Hash: hashText(a.Text)}
 	for i, c := range a.Claims {
-		s := shownClaim{Claim: c, Number: i + 1, Verdict: verdicts[c.Verdict]}
+		s := shownClaim{Claim: c, Number: i + 1, Verdict: verdictWords[c.Verdict]}
 		if c.Reviewer != "" {
 			s.Verdict = statement
 		}
 		if s.Verdict.Word == "" {
-			s.Verdict = verdicts[assay.Unsupported]
+			s.Verdict = verdictWords[assay.Unsupported]
 		}
 		if c.Reviewer != "" || c.Verdict != assay.Supported {
 			d.Lacking++
 		}
-		if isSpan(a.Text, c.Start, c.End) {
+		if isTextSpan(a.Text, c.Start, c.End) {
 			s.Text = a.Text[c.Start:c.End]
 		}
 		for _, q := range a.Citations {
@@ -84,7 +84,7 @@ func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 		}
 		d.Shown = append(d.Shown, s)
 	}
-	d.Pieces = pieces(a.Text, d.Shown)
+	d.Pieces = draftPieces(a.Text, d.Shown)
 	for _, ev := range evidence {
 		if ev.Hit.Text == "" {
 			continue
@@ -98,14 +98,14 @@ func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 	return d
 }
 
-// isSpan reports whether [start, end) is a part of a text that begins and ends between characters.
-func isSpan(text string, start, end int) bool {
+// isTextSpan reports whether [start, end) is a part of a text that begins and ends between characters.
+func isTextSpan(text string, start, end int) bool {
 	boundary := func(i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
 	return 0 <= start && start <= end && end <= len(text) && boundary(start) && boundary(end)
 }
 
-// pieces cuts a text at its claims. A claim that overlaps the one before is not underlined.
-func pieces(text string, claims []shownClaim) []draftPiece {
+// draftPieces cuts a text at its claims. A claim that overlaps the one before is not underlined.
+func draftPieces(text string, claims []shownClaim) []draftPiece {
 	order := make([]*shownClaim, 0, len(claims))
 	for i := range claims {
 		if c := &claims[i]; c.Text != "" {
@@ -145,7 +145,7 @@ func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
 	}
 	passage, chunk := evidence[i].Hit.Text, evidence[i].Hit.Chunk
 	start, end := c.Start-chunk.Start, c.End-chunk.Start
-	if chunk.Document != c.Document || chunk.Version != c.Version || !isSpan(passage, start, end) || passage[start:end] != c.Quote {
+	if chunk.Document != c.Document || chunk.Version != c.Version || !isTextSpan(passage, start, end) || passage[start:end] != c.Quote {
 		return q
 	}
 	q.Before, q.After = lastBytes(passage[:start], quoteContext), firstBytes(passage[end:], quoteContext)

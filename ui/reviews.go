@@ -43,7 +43,7 @@ type reviewQueue struct {
 	Decided  bool
 	Policy   string
 	Policies []string
-	Pages    pager
+	Pages    listPager
 }
 
 // A reviewRow is a review with its state in words.
@@ -54,7 +54,8 @@ type reviewRow struct {
 }
 
 func newReviewRow(s engine.ReviewSummary, user string) reviewRow {
-	return reviewRow{s, user, s.Decision == assay.DecisionPending && !s.Deadline.IsZero() && !now().Before(s.Deadline)}
+	passed := !s.Deadline.IsZero() && !now().Before(s.Deadline) || !s.Escalated.IsZero()
+	return reviewRow{s, user, s.Decision == assay.DecisionPending && passed}
 }
 
 // Open reports whether the review waits for a decision.
@@ -76,10 +77,10 @@ func (r reviewRow) Until() string { return r.Expires.UTC().Format("15:04 UTC") }
 func (r reviewRow) Missing() int { return max(0, r.Needed-len(r.Approved)) }
 
 // State returns how a badge shows the decision.
-func (r reviewRow) State() statusWords { return decisions[r.Decision] }
+func (r reviewRow) State() statusWords { return decisionWords[r.Decision] }
 
-// decisions are the words for the decisions of reviewers.
-var decisions = map[assay.Decision]statusWords{
+// decisionWords are the words for the decisions of reviewers.
+var decisionWords = map[assay.Decision]statusWords{
 	assay.DecisionPending:  {"wait", "clock", "Waiting", "It waits for a decision."},
 	assay.DecisionApproved: {"good", "check", "Approved", "The asker sees the draft."},
 	assay.DecisionEdited:   {"good", "write", "Edited", "The asker sees the text of the reviewer."},
@@ -119,7 +120,7 @@ func showReviews(q *request) error {
 	if data.Policy != "" {
 		query.Set("policy", data.Policy)
 	}
-	data.Pages = newPager("/reviews", query, q.query("page"), len(data.Rows), reviewsPerPage)
+	data.Pages = newListPager("/reviews", query, q.query("page"), len(data.Rows), reviewsPerPage)
 	data.Rows = data.Rows[data.Pages.From:data.Pages.To]
 	title := "Reviews"
 	if data.Waiting > 0 {
@@ -130,14 +131,14 @@ func showReviews(q *request) error {
 	return q.render("reviews.html", v)
 }
 
-// A pager is the part of a list that a page shows.
-type pager struct {
+// A listPager is the part of a list that a page shows.
+type listPager struct {
 	From, To, All  int
 	Before, Behind string // paths of the pages beside it; empty: none
 }
 
-// newPager returns the part of a list of n entries for a number of a page, from 1.
-func newPager(path string, query url.Values, number string, n, per int) pager {
+// newListPager returns the part of a list of n entries for a number of a page, from 1.
+func newListPager(path string, query url.Values, number string, n, per int) listPager {
 	at, err := strconv.Atoi(number)
 	last := max(1, (n+per-1)/per)
 	if err != nil || at < 1 {
@@ -151,7 +152,7 @@ func newPager(path string, query url.Values, number string, n, per int) pager {
 		query.Set("page", strconv.Itoa(page))
 		return path + "?" + query.Encode()
 	}
-	return pager{From: (at - 1) * per, To: min(at*per, n), All: n, Before: to(at - 1), Behind: to(at + 1)}
+	return listPager{From: (at - 1) * per, To: min(at*per, n), All: n, Before: to(at - 1), Behind: to(at + 1)}
 }
 
 // A reviewPage is the data of the page of one review.
@@ -216,7 +217,7 @@ func (q *request) reviewPage(id string) (reviewPage, error) {
 		p.Edited = review.Words(view.Original.Text, view.Draft.Text)
 	}
 	for _, r := range view.Rulings {
-		p.Rulings = append(p.Rulings, rulingRow{r, decisions[r.Kind]})
+		p.Rulings = append(p.Rulings, rulingRow{r, decisionWords[r.Kind]})
 	}
 	return p, nil
 }
@@ -321,7 +322,9 @@ func approveReview(q *request) error {
 		return err
 	}
 	if p.Draft != nil && p.Open() && seen != p.Draft.Hash {
-		return q.failReview(errChanged, func(p *reviewPage) { p.Problem = "The text has changed since you saw it. Read it again before you approve it." })
+		return q.failReview(errChanged, func(p *reviewPage) {
+			p.Problem = "The text has changed since you saw it. Read it again before you approve it."
+		})
 	}
 	s, err := q.session.Approve(q.ctx(), id)
 	if err != nil {
