@@ -103,6 +103,7 @@ var SessionMethods = []SessionMethod{
 	{"Release", identity.ScopeReview, true},
 	{"Approve", identity.ScopeReview, true},
 	{"Edit", identity.ScopeReview, true},
+	{"CheckEdit", identity.ScopeReview, true},
 	{"Reject", identity.ScopeReview, true},
 
 	{"Policies", identity.ScopeAdmin, false},

@@ -722,6 +722,9 @@ func adminProbes(foreign, waiting string) []probe {
 		{"Release", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Release(ctx, waiting) }},
 		{"Approve", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Approve(ctx, waiting) }},
 		{"Edit", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Edit(ctx, waiting, "Another text.") }},
+		{"CheckEdit", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return s.CheckEdit(ctx, waiting, "Another text.")
+		}},
 		{"Reject", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Reject(ctx, waiting, "a probe") }},
 		{"Policies", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Policies(ctx) }},
 		{"SetPolicy", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
