@@ -105,7 +105,7 @@ type uploadOutcome struct {
 	Notes     []string
 	Skipped   []failedRow
 	Problem   *server.Problem
-	Reason    reasonWords    // of Problem
+	Reason    reasonWords     // of Problem
 	Taken     *assay.Document // the document that has the name, which was not to be replaced
 }
 
