@@ -89,13 +89,15 @@ var SessionMethods = []SessionMethod{
 	{"Sync", identity.ScopeIngest, true},
 	{"WatchSource", identity.ScopeIngest, true},
 
-	// A source names credentials and files of this machine, and vectors are counted over all
-	// documents.
+	// A source names credentials and files of this machine, and vectors and the names in
+	// ACLs are counted over all documents.
 	{"AddSource", identity.ScopeAdmin, false},
 	{"RemoveSource", identity.ScopeAdmin, false},
 	{"Vectors", identity.ScopeAdmin, false},
 	{"Embed", identity.ScopeAdmin, false},
 	{"UseEncoder", identity.ScopeAdmin, false},
+	{"RoleModels", identity.ScopeAdmin, false},
+	{"ACLSummary", identity.ScopeAdmin, false},
 
 	{"Reviews", identity.ScopeReview, true},
 	{"Review", identity.ScopeReview, true},

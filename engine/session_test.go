@@ -643,6 +643,11 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 			_, err := s.Vectors(ctx) // counts all documents: an administrator's figure
 			return nil, err
 		}},
+		{"ACLSummary", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
+			_, err := s.ACLSummary(ctx) // counts all documents: an administrator's figure
+			return nil, err
+		}},
+		{"RoleModels", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.RoleModels(ctx) }},
 		{"Embed", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			_, err := s.Embed(ctx, nil)
 			return nil, err
