@@ -65,6 +65,7 @@ var SessionMethods = []SessionMethod{
 	{"Prove", identity.ScopeAsk, true},
 	{"Await", identity.ScopeAsk, true},
 	{"Observations", identity.ScopeAsk, true},
+	{"AskOptions", identity.ScopeAsk, true},
 
 	{"Search", identity.ScopeSearch, true},
 	{"Explain", identity.ScopeSearch, true},
@@ -74,6 +75,7 @@ var SessionMethods = []SessionMethod{
 	{"Entries", identity.ScopeSearch, true},
 	{"Collections", identity.ScopeSearch, true},
 	{"Coverage", identity.ScopeSearch, true},
+	{"Suggestions", identity.ScopeSearch, true},
 	{"EmbedTexts", identity.ScopeSearch, true},
 
 	{"Ingest", identity.ScopeIngest, true},
