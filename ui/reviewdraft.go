@@ -16,7 +16,7 @@ type shownDraft struct {
 	assay.Answer
 	Hash     string // of the text
 	Pieces   []draftPiece
-	Shown    []shownClaim
+	Shown    []draftClaim
 	Evidence []shownEvidence
 	Lacking  int // claims that the documents do not support
 }
@@ -24,11 +24,11 @@ type shownDraft struct {
 // A draftPiece is a part of the text that belongs to one claim, or to none.
 type draftPiece struct {
 	Text  string
-	Claim *shownClaim
+	Claim *draftClaim
 }
 
-// A shownClaim is a claim with its sources.
-type shownClaim struct {
+// A draftClaim is a claim with its sources.
+type draftClaim struct {
 	assay.Claim
 	Number  int // from 1
 	Text    string
@@ -65,7 +65,7 @@ var statement = statusWords{"warn", "person", "Reviewer's statement", "The docum
 func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 	d := shownDraft{Answer: a, Hash: hashText(a.Text)}
 	for i, c := range a.Claims {
-		s := shownClaim{Claim: c, Number: i + 1, Verdict: verdictWords[c.Verdict]}
+		s := draftClaim{Claim: c, Number: i + 1, Verdict: verdictWords[c.Verdict]}
 		if c.Reviewer != "" {
 			s.Verdict = statement
 		}
@@ -106,14 +106,14 @@ func isTextSpan(text string, start, end int) bool {
 }
 
 // draftPieces cuts a text at its claims. A claim that overlaps the one before is not underlined.
-func draftPieces(text string, claims []shownClaim) []draftPiece {
-	order := make([]*shownClaim, 0, len(claims))
+func draftPieces(text string, claims []draftClaim) []draftPiece {
+	order := make([]*draftClaim, 0, len(claims))
 	for i := range claims {
 		if c := &claims[i]; c.Text != "" {
 			order = append(order, c)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *shownClaim) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(order, func(a, b *draftClaim) int { return cmp.Compare(a.Start, b.Start) })
 	var all []draftPiece
 	at := 0
 	for _, c := range order {

@@ -27,7 +27,7 @@ type editPage struct {
 
 // A checkedRow is a claim of an edited text.
 type checkedRow struct {
-	shownClaim
+	draftClaim
 	New bool // the draft does not have it
 }
 

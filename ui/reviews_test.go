@@ -31,11 +31,11 @@ func reviewSite(t *testing.T, p review.Policy, options ...option) (*site, string
 	if err := x.session("root").SetPolicy(t.Context(), p, "a test"); err != nil {
 		t.Fatal(err)
 	}
-	return x, x.ask("ann", waitingQuestion)
+	return x, x.askWaiting("ann", waitingQuestion)
 }
 
-// ask asks a question whose answer must wait, and returns its run.
-func (x *site) ask(user, question string) string {
+// askWaiting asks a question whose answer must wait, and returns its run.
+func (x *site) askWaiting(user, question string) string {
 	x.t.Helper()
 	a, err := x.session(user).Answer(x.t.Context(), engine.Request{Question: question, NoCache: true})
 	if err != nil || a.Status != assay.PendingReview {
@@ -145,7 +145,7 @@ func TestReviewDraft(t *testing.T) {
 	if loc := x.get("", "/reviews/"+run).Header.Get("Location"); loc != "/sign-in?to=%2Freviews%2F"+run {
 		t.Errorf("Location = %q", loc)
 	}
-	own := x.ask("root", waitingQuestion)
+	own := x.askWaiting("root", waitingQuestion)
 	x.get("root", "/reviews/"+own).must(t, http.StatusForbidden, "You asked this question. Another person reviews its answer.").lacks(t, "head of the department")
 }
 
@@ -164,7 +164,7 @@ func TestReviewHidden(t *testing.T) {
 	if _, err := x.session("root").Ingest(t.Context(), engine.IngestRequest{Paths: []string{folder}, Collection: "board"}); err != nil {
 		t.Fatal(err)
 	}
-	run := x.ask("bob", "Who leads the merger with Globex?")
+	run := x.askWaiting("bob", "Who leads the merger with Globex?")
 	x.get("rae", "/reviews/"+run).must(t, http.StatusOK, "that you may not see", "you cannot claim it").lacks(t, "Ada Stern", "Claim this review", "secret.md")
 	x.post("rae", "/reviews/"+run+"/claim", nil).must(t, http.StatusForbidden, "that you may not see").lacks(t, "Ada Stern")
 	x.get("root", "/reviews/"+run).must(t, http.StatusOK, "Ada Stern")
