@@ -50,7 +50,7 @@ func TestChromiumReview(t *testing.T) {
 	t.Parallel()
 	x, _ := reviewSite(t, review.Policy{})
 	both(t, func(t *testing.T, o browsertest.Options) {
-		run := x.ask("ann", waitingQuestion)
+		run := x.askWaiting("ann", waitingQuestion)
 		p := x.browser(t, "rae", o)
 		p.Go(x.url + "/reviews/" + run)
 		if o.NoScript {
@@ -95,7 +95,7 @@ func TestChromiumReject(t *testing.T) {
 	x, run := reviewSite(t, review.Policy{})
 	both(t, func(t *testing.T, o browsertest.Options) {
 		if o.NoScript {
-			run = x.ask("ann", waitingQuestion)
+			run = x.askWaiting("ann", waitingQuestion)
 		}
 		p, other := x.browser(t, "rae", o), x.browser(t, "root", o)
 		p.Go(x.url + "/reviews/" + run)
