@@ -149,15 +149,16 @@ func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
 	if chunk.Document != c.Document || chunk.Version != c.Version || !isTextSpan(passage, start, end) || passage[start:end] != c.Quote {
 		return q
 	}
-	q.Before, q.After = unwrapped(lastBytes(passage[:start], quoteContext)), unwrapped(firstBytes(passage[end:], quoteContext))
+	passage = unwrapped(passage)
+	q.Before, q.Mark, q.After = lastBytes(passage[:start], quoteContext), passage[start:end], firstBytes(passage[end:], quoteContext)
 	return q
 }
 
 // wrapped matches the end of a long line that goes on in the next one: what follows is no list, table or
 // heading.
-var wrapped = regexp.MustCompile(`([^\n]{50})[ \t]*\n([\p{L}\p{M}("'„“«])`)
+var wrapped = regexp.MustCompile(`([^\n]{50})\n([\p{L}\p{M}("'„“«])`)
 
-// unwrapped joins the lines of paragraphs.
+// unwrapped joins the lines of paragraphs. The offsets of the text stay.
 func unwrapped(text string) string { return wrapped.ReplaceAllString(text, "$1 $2") }
 
 // firstBytes returns the start of a text, at most n bytes up to a space, with "…" if it is cut.
