@@ -3,12 +3,12 @@ package ui
 import (
 	"cmp"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A shownDraft is an answer with its evidence, cut into pieces of text.
@@ -156,7 +156,7 @@ func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
 
 // wrapped matches the end of a long line that goes on in the next one: what follows is no list, table or
 // heading.
-var wrapped = regexp.MustCompile(`([^\n]{50})\n([\p{L}\p{M}("'„“«])`)
+var wrapped = lazyregexp.New(`([^\n]{50})\n([\p{L}\p{M}("'„“«])`)
 
 // unwrapped joins the lines of paragraphs. The offsets of the text stay.
 func unwrapped(text string) string { return wrapped.ReplaceAllString(text, "$1 $2") }
