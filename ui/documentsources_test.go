@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay/engine"
@@ -133,4 +134,32 @@ func TestAddSource(t *testing.T) {
 	}
 	closed := newSite(t)
 	contains(t, closed.page("root", "/source-kinds"), "lets no page add sources")
+}
+
+// TestSourceReport checks that the report of a sync names no document that its reader may not see.
+func TestSourceReport(t *testing.T) {
+	t.Parallel()
+	x, folder := folderSite(t, 1)
+	writeFile(t, filepath.Join(folder, "merger.md"), "# Merger\n\nText.\n")
+	writeFile(t, filepath.Join(folder, "merger.md.metadata.json"), `{"acl": ["group:board"]}`)
+	if err := x.session("root").AddSource(t.Context(), engine.NewSource{Name: "notes", Kind: "folder", Target: folder, Collection: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	sync := func() {
+		if _, err := x.session("root").Sync(t.Context(), engine.SyncRequest{Name: "notes", Full: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sync()
+	writeFile(t, filepath.Join(folder, "merger.md"), "\x00\x01\x02\x03 no text at all \xff\xfe")
+	sync()
+	for user, sees := range map[string]bool{"root": true, "ann": false} {
+		all, err := x.session(user).Sources(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("sources of %s: %v, %v", user, all, err)
+		}
+		if got := strings.Contains(string(all[0].Report), "merger.md"); got != sees {
+			t.Errorf("the report of %s names the document: %t: %s", user, got, all[0].Report)
+		}
+	}
 }
