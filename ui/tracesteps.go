@@ -543,8 +543,8 @@ func draftBlocks(s engine.Step, most blockLimit) []block {
 	return append(out, outcomeBlocks(d.Outcome, most)...)
 }
 
-// verdictWords are how pages show a verdict on a claim.
-var verdictWords = map[assay.Verdict]struct{ class, icon, word string }{
+// stepVerdicts are how pages show a verdict on a claim.
+var stepVerdicts = map[assay.Verdict]struct{ class, icon, word string }{
 	assay.Supported:    {"good", "check", "Supported"},
 	assay.Contradicted: {"bad", "cross", "Contradicted"},
 	assay.Unsupported:  {"warn", "dash", "Not supported"},
@@ -562,7 +562,7 @@ func verifyBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	claims := block{Title: count(len(asked), "claim")}
 	for i, a := range asked[:min(len(asked), most.items)] {
 		v := verdicts[i]
-		words := verdictWords[v.Verdict]
+		words := stepVerdicts[v.Verdict]
 		claim := stepClaim{Text: cut(a.Claim, most.text), Class: words.class, Icon: cmp.Or(words.icon, "question"), Verdict: cmp.Or(words.word, string(v.Verdict)), Reason: cmp.Or(v.Refused, v.Reason), Score: v.Score}
 		for _, p := range a.Cited[:min(len(a.Cited), most.items)] {
 			claim.Cited = append(claim.Cited, cut(cmp.Or(p.Quote, p.Context), most.text))
