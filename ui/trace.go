@@ -29,7 +29,6 @@ func traceRoutes() []Route {
 		page("/runs/{id}/fork", "run.fork", "BeginFork", showFork),
 		action("/runs/{id}/fork", "run.fork.begin", "BeginFork", beginFork),
 		page("/runs/{id}/proof", "run.proof", "CheckProof", showProof),
-		action("/runs/{id}/trace/resume", "run.trace.resume", "BeginResume", resumeRun),
 		action("/runs/{id}/trace/delete", "run.trace.delete", "DeleteRun", deleteRun),
 	}
 }
@@ -344,14 +343,6 @@ func (p *replayed) compare(recorded, given json.RawMessage) {
 
 // fieldWords returns the name of a field of JSON in words.
 func fieldWords(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
-func resumeRun(q *request) error {
-	id := q.path("id")
-	if err := q.session.BeginResume(q.ctx(), id); err != nil {
-		return err
-	}
-	return q.redirect("/runs/"+url.PathEscape(id), "The run goes on.")
-}
 
 func deleteRun(q *request) error {
 	id := q.path("id")

@@ -207,7 +207,7 @@ func newStepRow(s engine.Step, line timeLine, most blockLimit) stepRow {
 			}
 		}
 	}
-	r.Input, r.Output = blocksOf(s, most)
+	r.Input, r.Output = stepBlocks(s, most)
 	r.RawIn, r.RawOut = jsonBlock("Input", s.Input, most), jsonBlock("Output", s.Output, most)
 	r.Whole = !slices.ContainsFunc(slices.Concat(r.Input, r.Output), block.isCut)
 	return r
@@ -333,8 +333,8 @@ type stepClaim struct {
 	Cited                              []string
 }
 
-// textBlock returns a text, cut to the limit.
-func textBlock(title, text string, most blockLimit) block {
+// stepText returns a text, cut to the limit.
+func stepText(title, text string, most blockLimit) block {
 	b := block{Title: title, Text: cut(text, most.text)}
 	if left := len(text) - len(b.Text); left > 0 {
 		b.Cut = size(int64(left)) + " more"
@@ -342,16 +342,16 @@ func textBlock(title, text string, most blockLimit) block {
 	return b
 }
 
-// codeBlock returns a text whose layout counts, cut to the limit.
-func codeBlock(title, text string, most blockLimit) block {
-	b := textBlock(title, text, most)
+// stepCode returns a text whose layout counts, cut to the limit.
+func stepCode(title, text string, most blockLimit) block {
+	b := stepText(title, text, most)
 	b.Code, b.Text = b.Text, ""
 	return b
 }
 
 // jsonBlock returns indented JSON, cut to the limit.
 func jsonBlock(title string, data json.RawMessage, most blockLimit) block {
-	return codeBlock(title, string(indented(data)), most)
+	return stepCode(title, string(indented(data)), most)
 }
 
 func indented(data json.RawMessage) []byte {
@@ -362,7 +362,7 @@ func indented(data json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-func listBlock(title string, list []string, most blockLimit) block {
+func stepList(title string, list []string, most blockLimit) block {
 	b := block{Title: title, List: slices.Clone(list[:min(len(list), most.items)])}
 	for i, text := range b.List {
 		b.List[i] = cut(text, most.text)
@@ -373,14 +373,14 @@ func listBlock(title string, list []string, most blockLimit) block {
 	return b
 }
 
-// blocksOf returns what a step read and wrote in a readable form. What has no such form is JSON.
-func blocksOf(s engine.Step, most blockLimit) (in, out []block) {
+// stepBlocks returns what a step read and wrote in a readable form. What has no such form is JSON.
+func stepBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	if isHidden(s) {
 		return nil, nil
 	}
 	if s.Error != nil {
 		in, _ = readable(s, most)
-		return in, []block{textBlock("Error", s.Error.Message, most)}
+		return in, []block{stepText("Error", s.Error.Message, most)}
 	}
 	in, out = readable(s, most)
 	if len(in) == 0 {
@@ -428,17 +428,17 @@ func planBlocks(s engine.Step, most blockLimit) []block {
 		}
 		parts = append(parts, text)
 	}
-	blocks := []block{{Title: "Shape", Text: string(plan.Shape)}, listBlock("Sub-questions", parts, most)}
+	blocks := []block{{Title: "Shape", Text: string(plan.Shape)}, stepList("Sub-questions", parts, most)}
 	return append(blocks, outcomeBlocks(plan.Outcome, most)...)
 }
 
 // outcomeBlocks say what went wrong with the job of a role.
 func outcomeBlocks(o role.Outcome, most blockLimit) (blocks []block) {
 	if o.Failure != "" {
-		blocks = append(blocks, textBlock("Failure", o.Failure, most))
+		blocks = append(blocks, stepText("Failure", o.Failure, most))
 	}
 	if len(o.Notes) > 0 {
-		blocks = append(blocks, listBlock("Notes", o.Notes, most))
+		blocks = append(blocks, stepList("Notes", o.Notes, most))
 	}
 	return blocks
 }
@@ -447,12 +447,12 @@ func searchBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	if q, ok := decoded[struct {
 		Query assay.Query `json:"query"`
 	}](s.Input); ok && q.Query.Text != "" {
-		in = append(in, textBlock("Query", q.Query.Text, most))
+		in = append(in, stepText("Query", q.Query.Text, most))
 		if len(q.Query.Rewrites) > 0 {
-			in = append(in, listBlock("Other wordings", q.Query.Rewrites, most))
+			in = append(in, stepList("Other wordings", q.Query.Rewrites, most))
 		}
 		if len(q.Query.Collections) > 0 {
-			in = append(in, listBlock("Collections", q.Query.Collections, most))
+			in = append(in, stepList("Collections", q.Query.Collections, most))
 		}
 	}
 	results, ok := decoded[assay.Results](s.Output)
@@ -472,7 +472,7 @@ func searchBlocks(s engine.Step, most blockLimit) (in, out []block) {
 		notes = append(notes, n.Text)
 	}
 	if len(notes) > 0 {
-		out = append(out, listBlock("Notes", notes, most))
+		out = append(out, stepList("Notes", notes, most))
 	}
 	return in, out
 }
@@ -501,7 +501,7 @@ func stepHitOf(rank int, h assay.Hit, most blockLimit) stepHit {
 
 func gradeBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	if q, ok := decoded[role.GradeInput](s.Input); ok && q.Question != "" {
-		in = []block{textBlock("Question", q.Question, most), {Title: "Evidence", Text: count(len(q.Hits), "hit")}}
+		in = []block{stepText("Question", q.Question, most), {Title: "Evidence", Text: count(len(q.Hits), "hit")}}
 	}
 	g, ok := decoded[role.Grade](s.Output)
 	if !ok || g.Verdict == "" {
@@ -514,11 +514,11 @@ func gradeBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	out = []block{{Facts: facts}}
 	for _, text := range []stepFact{{"Reason", g.Reason}, {"Next query", g.Query}} {
 		if text.Value != "" {
-			out = append(out, textBlock(text.Name, text.Value, most))
+			out = append(out, stepText(text.Name, text.Value, most))
 		}
 	}
 	if len(g.Missing) > 0 {
-		out = append(out, listBlock("Missing", g.Missing, most))
+		out = append(out, stepList("Missing", g.Missing, most))
 	}
 	return in, append(out, outcomeBlocks(g.Outcome, most)...)
 }
@@ -536,15 +536,15 @@ func draftBlocks(s engine.Step, most blockLimit) []block {
 		}
 		statements = append(statements, text)
 	}
-	out := []block{listBlock("Statements, not verified yet", statements, most)}
+	out := []block{stepList("Statements, not verified yet", statements, most)}
 	if len(d.Open) > 0 {
-		out = append(out, listBlock("Open", d.Open, most))
+		out = append(out, stepList("Open", d.Open, most))
 	}
 	return append(out, outcomeBlocks(d.Outcome, most)...)
 }
 
-// verdictWords are how pages show a verdict on a claim.
-var verdictWords = map[assay.Verdict]struct{ class, icon, word string }{
+// stepVerdicts are how pages show a verdict on a claim.
+var stepVerdicts = map[assay.Verdict]struct{ class, icon, word string }{
 	assay.Supported:    {"good", "check", "Supported"},
 	assay.Contradicted: {"bad", "cross", "Contradicted"},
 	assay.Unsupported:  {"warn", "dash", "Not supported"},
@@ -562,7 +562,7 @@ func verifyBlocks(s engine.Step, most blockLimit) (in, out []block) {
 	claims := block{Title: count(len(asked), "claim")}
 	for i, a := range asked[:min(len(asked), most.items)] {
 		v := verdicts[i]
-		words := verdictWords[v.Verdict]
+		words := stepVerdicts[v.Verdict]
 		claim := stepClaim{Text: cut(a.Claim, most.text), Class: words.class, Icon: cmp.Or(words.icon, "question"), Verdict: cmp.Or(words.word, string(v.Verdict)), Reason: cmp.Or(v.Refused, v.Reason), Score: v.Score}
 		for _, p := range a.Cited[:min(len(a.Cited), most.items)] {
 			claim.Cited = append(claim.Cited, cut(cmp.Or(p.Quote, p.Context), most.text))
@@ -610,26 +610,26 @@ func modelBlocks(s engine.Step, most blockLimit) (in, out []block) {
 			in = append(in, block{Facts: []stepFact{{"Prompt template", q.Prompt}}})
 		}
 		if q.Request.System != "" {
-			in = append(in, codeBlock("Instructions", q.Request.System, most))
+			in = append(in, stepCode("Instructions", q.Request.System, most))
 		}
 		for _, m := range q.Request.Messages {
-			in = append(in, codeBlock(map[bool]string{true: "Model", false: "Message"}[m.Speaker == "assistant"], m.Text, most))
+			in = append(in, stepCode(map[bool]string{true: "Model", false: "Message"}[m.Speaker == "assistant"], m.Text, most))
 		}
 	}
 	r, ok := decoded[modelReply](s.Output)
 	if !ok || r.Finish == "" {
 		return in, nil
 	}
-	out = append(out, codeBlock("Reply", r.Text, most))
+	out = append(out, stepCode("Reply", r.Text, most))
 	for _, c := range r.Calls {
-		out = append(out, codeBlock("Calls "+c.Name, string(indented(json.RawMessage(c.Arguments))), most))
+		out = append(out, stepCode("Calls "+c.Name, string(indented(json.RawMessage(c.Arguments))), most))
 	}
 	var failed []string
 	for _, a := range r.Attempts {
 		failed = append(failed, a.Kind+": "+a.Message)
 	}
 	if len(failed) > 0 {
-		out = append(out, listBlock("Failed attempts", failed, most))
+		out = append(out, stepList("Failed attempts", failed, most))
 	}
 	return in, append(out, block{Facts: []stepFact{{"Ended by", r.Finish}}})
 }
