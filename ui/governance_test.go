@@ -136,6 +136,11 @@ func TestCheckpointsPage(t *testing.T) {
 	hasTexts(t, post(string(signed.Note), signed.Keys[0]).body, "unaltered") // the entries are
 	x.alter(`UPDATE acts SET payload = replace(payload, 'root', 'ruth') WHERE payload LIKE '%root%'`)
 	hasTexts(t, post(string(signed.Note), signed.Keys[0]).body, "The log does not hold what the checkpoint fixes.")
+	for _, path := range []string{"", "/log"} {
+		if r := x.get("aud", "/governance"+path); r.StatusCode == http.StatusOK || !strings.Contains(r.body, "The audit log was altered.") {
+			t.Errorf("%s of an altered log: status %d", path, r.StatusCode)
+		}
+	}
 }
 
 func TestStopPage(t *testing.T) {
@@ -146,7 +151,7 @@ func TestStopPage(t *testing.T) {
 	if r.StatusCode != http.StatusBadRequest {
 		t.Errorf("without a reason: status %d", r.StatusCode)
 	}
-	hasTexts(t, r.body, `id="reason-error"`, "<details open>")
+	hasTexts(t, r.body, `id="reason-error"`, `class="stop-switch" open`)
 	for _, user := range []string{"ann", "aud", "rae"} {
 		if r := x.post(user, "/governance/stop", url.Values{"reason": {"no"}}); r.StatusCode != http.StatusForbidden {
 			t.Errorf("a stop of %s: status %d", user, r.StatusCode)
@@ -237,9 +242,9 @@ func TestChromiumGovernance(t *testing.T) {
 				p.Axe(t)
 			}
 		}
-		p.Click("details summary")
+		p.Click(".stop-switch summary")
 		p.Fill("#reason", "a test")
-		p.Click("details button")
+		p.Click(".stop-switch button")
 		p.WaitText(".stop-state", "This tenant is stopped")
 		p.Go(x.url + "/governance")
 		p.WaitText(".notice.bad", "This tenant is stopped")

@@ -93,7 +93,7 @@ func TestTrace(t *testing.T) {
 		t.Errorf("the JSON of the trace: status %d", r.StatusCode)
 	}
 	searches := x.page("ann", "/runs/"+id+"/trace?kind=search")
-	if strings.Count(searches, `<details class="step `) == 0 || strings.Count(searches, `<details class="step `) >= strings.Count(body, `<details class="step `) {
+	if strings.Count(searches, `<details class="trace-step `) == 0 || strings.Count(searches, `<details class="trace-step `) >= strings.Count(body, `<details class="trace-step `) {
 		t.Error("the filter by kind does not filter")
 	}
 	hasTexts(t, x.page("ann", "/runs/"+id+"/trace?show=failed"), "No step matches.")
@@ -415,12 +415,12 @@ func TestChromiumTrace(t *testing.T) {
 		if !o.NoScript {
 			p.Press("j")
 			p.Press("Enter")
-			p.Wait("details.step[open] ~ details.step[open], section.steps ~ section.steps details.step[open]")
+			p.Wait(".trace-step[open] ~ .trace-step[open]")
 			p.Axe(t)
 			p.Click("[data-open-all]")
 			p.Axe(t)
 		}
-		p.Click(".row.actions form button")
+		p.Click(".trace-actions form button")
 		p.WaitText(".notice.good", "reached the same answer")
 		p.Go(x.url + "/runs/" + id + "/fork?step=1")
 		if !o.NoScript {

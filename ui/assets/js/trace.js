@@ -3,12 +3,12 @@
 import { announce, onKey } from "./app.js";
 import { load } from "./html.js";
 
-const steps = [...document.querySelectorAll("details.step")];
+const steps = [...document.querySelectorAll("details.trace-step")];
 
 // reveal opens the step that the address names.
 function reveal() {
   const step = document.getElementById(location.hash.slice(1));
-  if (!step?.matches("details.step")) return;
+  if (!step?.matches("details.trace-step")) return;
   step.open = true;
   step.scrollIntoView({ block: "start" });
   step.querySelector("summary").focus({ preventScroll: true });
