@@ -409,10 +409,11 @@ func TestChromiumTrace(t *testing.T) {
 	x.publish()
 	both(t, func(t *testing.T, o browsertest.Options) {
 		p := x.browser(t, "ann", o)
-		p.Go(x.url + "/runs/" + id + "/trace?open=1#step-1")
+		p.Go(x.url + "/runs/" + id + "/trace?open=1")
 		p.Wait("#step-1[open]")
 		p.WaitText(".proof", "Unaltered since checkpoint")
 		if !o.NoScript {
+			p.Press("j")
 			p.Press("j")
 			p.Press("Enter")
 			p.Wait(".trace-step[open] ~ .trace-step[open]")

@@ -14,7 +14,8 @@ function reveal() {
   step.querySelector("summary").focus({ preventScroll: true });
 }
 addEventListener("hashchange", reveal);
-reveal();
+if (document.readyState === "complete") reveal();
+else addEventListener("load", reveal, { once: true }); // the browser moves the focus to the fragment before
 
 // move focuses the next step in a direction.
 function move(by) {
