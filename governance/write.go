@@ -195,11 +195,11 @@ func HTML(w io.Writer, r Report) error {
 		CSS    template.CSS
 		Policy string
 		Plots  []template.HTML
-	}{r, r.Alerts(), template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'", drawn(r)})
+	}{r, r.Alerts(), template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'", Plots(r)})
 }
 
-// Plots draws the tables that have a course over time.
-func Plots(r Report) []plot.SVG {
+// plots draws the tables that have a course over time.
+func plots(r Report) []plot.SVG {
 	var out []plot.SVG
 	line := func(table, column, title, label string, high, limit float64) {
 		t := r.Table(table)
@@ -239,10 +239,11 @@ func Plots(r Report) []plot.SVG {
 	return out
 }
 
-// drawn returns the plots as markup. Package plot escapes their texts.
-func drawn(r Report) []template.HTML {
+// Plots returns the plots of a report as SVG: the tables that have a course over time. Their texts are
+// escaped.
+func Plots(r Report) []template.HTML {
 	var out []template.HTML
-	for _, p := range Plots(r) {
+	for _, p := range plots(r) {
 		out = append(out, template.HTML(p))
 	}
 	return out

@@ -227,7 +227,9 @@ func (q *request) governancePlots(p *governancePage, since, until time.Time) err
 			p.Plots = append(p.Plots, plot.Bars(plot.Frame{Title: "Outcomes", X: plot.Axis{Label: "questions"}, Y: plot.Axis{Label: "outcome"}}, bars))
 		}
 	}
-	p.Plots = append(p.Plots, governance.Plots(p.Report)...)
+	for _, svg := range governance.Plots(p.Report) {
+		p.Plots = append(p.Plots, plot.SVG(svg))
+	}
 	for _, one := range []struct{ table, title, label, value string }{{"stops", "Why searches ended", "answers", "runs"}, {"events", "Alarms and administrative acts", "acts", "acts"}} {
 		if bars := barsOf(p.Report.Table(one.table), one.value); len(bars) > 0 {
 			p.Plots = append(p.Plots, plot.Bars(plot.Frame{Title: one.title, X: plot.Axis{Label: one.label}}, bars))
