@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -395,4 +398,93 @@ func TestManySessions(t *testing.T) {
 	if _, ok := p.flows[state]; ok || len(p.flows) != maxFlows {
 		t.Errorf("%d flows, and the oldest one stays: %t", len(p.flows), ok)
 	}
+}
+
+// TestOIDCProvider signs in at oidc-provider, as a browser does.
+func TestOIDCProvider(t *testing.T) {
+	issuer := os.Getenv("ASSAY_TEST_OIDC_PROVIDER")
+	if issuer == "" {
+		t.Skip("ASSAY_TEST_OIDC_PROVIDER is not set; to run this test: scripts/oidc run go test -run OIDCProvider ./ui")
+	}
+	x := providerSite(t, issuer, "https://app.example.com") // the URL that the provider knows
+	browser, address := x.begin("/")
+	back := atOIDCProvider(t, address)
+	if back.Host != "app.example.com" || back.Path != callbackPath {
+		t.Fatalf("the provider leads to %s", back)
+	}
+	// The cookie of the flow is for encrypted pages, as those of app.example.com are.
+	request := func(path string, cookie *http.Cookie) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cookie != nil {
+			r.AddCookie(cookie)
+		}
+		res, err := newClient().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		return res
+	}
+	if r := request(back.RequestURI(), &http.Cookie{Name: flowCookie, Value: browser}); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("another browser: status %d", r.StatusCode)
+	}
+	begun := request("/sign-in/provider", nil)
+	back = atOIDCProvider(t, begun.Header.Get("Location"))
+	r := request(back.RequestURI(), begun.Cookies()[0])
+	if r.StatusCode != http.StatusOK {
+		t.Fatalf("status %d: %s", r.StatusCode, x.log.String())
+	}
+	for _, c := range r.Cookies() {
+		if c.Name != sessionCookie {
+			continue
+		}
+		page := request("/", &http.Cookie{Name: c.Name, Value: c.Value})
+		body, err := io.ReadAll(page.Body)
+		if err != nil || page.StatusCode != http.StatusOK || !strings.Contains(string(body), "<bdi>corp/ann</bdi>") {
+			t.Errorf("the page: %v %d %s", err, page.StatusCode, body)
+		}
+		one := x.pages.sessions.find(sha256.Sum256([]byte(c.Value)))
+		before := one.tokens.refresh
+		one.tokens.expires = time.Now() // as if it were about to expire
+		if page := request("/", &http.Cookie{Name: c.Name, Value: c.Value}); page.StatusCode != http.StatusOK || before == "" || !one.tokens.expires.After(time.Now().Add(time.Minute)) {
+			t.Errorf("after a refresh: status %d, until %s", page.StatusCode, one.tokens.expires)
+		}
+		return
+	}
+	t.Error("no session begins")
+}
+
+// atOIDCProvider signs a user in at oidc-provider and returns the address to which it leads.
+func atOIDCProvider(t *testing.T, address string) *url.URL {
+	t.Helper()
+	var at *url.URL
+	client := &http.Client{Jar: newJar(), CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if at = r.URL; at.Host == "app.example.com" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	send := func(method, address string, form url.Values) {
+		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if data, err := io.ReadAll(res.Body); err != nil || res.StatusCode >= 400 {
+			t.Fatalf("%s: %s, %v: %s", address, res.Status, err, data)
+		}
+	}
+	send(http.MethodGet, address, nil)
+	for _, form := range []url.Values{{"prompt": {"login"}, "login": {"ann"}, "password": {"x"}}, {"prompt": {"consent"}}} {
+		send(http.MethodPost, at.String(), form)
+	}
+	return at
 }
