@@ -21,6 +21,7 @@ import (
 
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
+	"github.com/assay-rag/assay/internal/browsertest"
 	"github.com/assay-rag/assay/server"
 )
 
@@ -60,6 +61,13 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		f.write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "RS256", Use: "sig"}}})
 	})
 	mux.HandleFunc("POST /token", f.token)
+	mux.HandleFunc("GET /auth", func(w http.ResponseWriter, r *http.Request) { // signs everyone in
+		code, asked := f.grant(r.URL.String())
+		http.Redirect(w, r, asked.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode(), http.StatusFound)
+	})
+	mux.HandleFunc("GET /end", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Query().Get("post_logout_redirect_uri"), http.StatusFound)
+	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	f.url = s.URL
@@ -235,6 +243,36 @@ func TestSignInAtProvider(t *testing.T) {
 	if r := x.get(browser, "/"); r.StatusCode != http.StatusSeeOther {
 		t.Errorf("after signing out: status %d", r.StatusCode)
 	}
+}
+
+// TestChromiumSignInAtProvider signs in at a provider of another site and signs out, which checks that the
+// cookies are sent where they must be.
+func TestChromiumSignInAtProvider(t *testing.T) {
+	t.Parallel()
+	f := newFakeProvider(t)
+	f.url = strings.Replace(f.url, "127.0.0.1", "localhost", 1) // another site than that of the pages
+	x := providerSite(t, f.url, "")
+	both(t, func(t *testing.T, o browsertest.Options) {
+		p := x.browser(t, "", o)
+		p.Expect("localhost")
+		p.Expect("favicon")
+		p.Go(x.url + "/?q=1")
+		p.Wait(".wide-button")
+		if !o.NoScript {
+			p.Axe(t)
+		}
+		p.Click(".wide-button")
+		p.WaitText(".user", "corp/ann")
+		if got := p.URL(); got != x.url+"/?q=1" {
+			t.Errorf("the browser is at %s", got)
+		}
+		p.Click(".who form button")
+		p.Wait(".wide-button")
+		p.Go(x.url + "/")
+		if p.Has(".user") {
+			t.Error("still signed in after signing out")
+		}
+	})
 }
 
 // TestSignInRefresh checks that a token is refreshed before it expires, and that the session ends once
