@@ -313,7 +313,7 @@ type reasonWords struct{ Word, Advice string }
 
 // reasons are the words for the reasons of packages source and ingest.
 var reasons = map[source.Reason]reasonWords{
-	"too_large":     {"Too large", fmt.Sprintf("Split it into documents of at most %d MB.", engine.MaxUploadBytes>>20)},
+	"too_large":     {"Too large", "Split it into documents of at most " + size(engine.MaxUploadBytes) + "."},
 	"empty":         {"No text", "It has no text that can be searched. If it is a scan, upload one with a text layer, or ask who runs this server to install tesseract."},
 	"binary":        {"Not a document", "Upload a PDF, an office document, a web page, mail, Markdown or text."},
 	"encoding":      {"Unknown encoding", "Save it as UTF-8 and upload it again."},

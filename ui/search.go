@@ -58,9 +58,9 @@ func (v searchView) Partial() bool {
 // Total is the number of passages with a word of the query.
 func (v searchView) Total() string {
 	if v.Results.Total >= assay.MaxTotal {
-		return "At least " + count(v.Results.Total, "passage")
+		return "At least " + grouped(int64(v.Results.Total))
 	}
-	return count(v.Results.Total, "passage")
+	return grouped(int64(v.Results.Total))
 }
 
 // A searchStage is a part of a search with its time.

@@ -65,9 +65,9 @@ func TestSearchMore(t *testing.T) {
 		x.put("ann", "many", name+".md", "# "+name+"\n\nThe falcon number "+strings.Repeat(name, 5)+" flies to "+strings.Repeat(name+"x ", 40)+".\n", "")
 	}
 	body := x.page("ann", "/search?q=falcon&collection=many")
-	contains(t, body, "10 passages shown", "Show more passages", "limit=25")
+	contains(t, body, "10 passages, best first", "Show more passages", "limit=25")
 	more := x.page("ann", "/search?q=falcon&collection=many&limit=25")
-	contains(t, more, "12 passages shown")
+	contains(t, more, "12 passages, best first")
 	lacks(t, more, "Show more passages")
 }
 
