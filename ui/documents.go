@@ -128,7 +128,7 @@ func (d documentRow) Lacking() int { return d.Pages.NoText + d.Pages.Failed }
 func (q *request) row(d assay.Document) documentRow {
 	name := documentName(d.URI)
 	return documentRow{
-		ID: d.ID, Version: d.Version, Title: cmp.Or(d.Title, path.Base(name)), Name: name, Kind: kindOfDocument(d),
+		ID: d.ID, Version: d.Version, Title: cmp.Or(strings.Join(strings.Fields(d.Title), " "), path.Base(name)), Name: name, Kind: kindOfDocument(d),
 		Pages: d.Pages, Size: d.Source.SizeBytes, Modified: d.Source.Modified,
 		Access: accessWords(d.ACL, q.grant.Principal), Open: isOpen(d.ACL),
 	}

@@ -234,6 +234,7 @@ addEventListener("drop", async (event) => {
     if (entry) await collect(entry, found).catch(() => found.push([plain[i], plain[i].name]));
     else if (plain[i]) found.push([plain[i], plain[i].name]);
   }
+  found.sort((a, b) => a[1].localeCompare(b[1], undefined, { numeric: true }));
   add(found);
 });
 
