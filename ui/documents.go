@@ -311,8 +311,8 @@ func retryFailed(q *request) error {
 // A reasonWords says in words why a document could not be read, and what to do.
 type reasonWords struct{ Word, Advice string }
 
-// reasons are the words for the reasons of packages source and ingest.
-var reasons = map[source.Reason]reasonWords{
+// failureReasons are the words for the reasons of packages source and ingest.
+var failureReasons = map[source.Reason]reasonWords{
 	"too_large":     {"Too large", "Split it into documents of at most " + size(engine.MaxUploadBytes) + "."},
 	"empty":         {"No text", "It has no text that can be searched. If it is a scan, upload one with a text layer, or ask who runs this server to install tesseract."},
 	"binary":        {"Not a document", "Upload a PDF, an office document, a web page, mail, Markdown or text."},
@@ -341,7 +341,7 @@ var reasons = map[source.Reason]reasonWords{
 
 // wordsOfReason returns the words for a reason.
 func wordsOfReason(r source.Reason) reasonWords {
-	if words, ok := reasons[r]; ok {
+	if words, ok := failureReasons[r]; ok {
 		return words
 	}
 	return reasonWords{"Could not be read", "The detail says why. Mend that, and upload it again."}
