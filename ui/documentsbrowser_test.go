@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/internal/browsertest"
@@ -117,6 +118,57 @@ func TestChromiumUpload(t *testing.T) {
 	p.WaitText("#summary", "13 of 14 stored, 1 refused.")
 	if got := p.Attr("[data-state=stored] .result a", "href"); !strings.HasPrefix(got, "/documents/") {
 		t.Errorf("the outcome leads to %q", got)
+	}
+}
+
+// TestChromiumUploadOffline checks that a file whose connection breaks can be sent again, and that one
+// which waits for a confirmation can be cancelled.
+func TestChromiumUploadOffline(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	plan := filepath.Join(t.TempDir(), "plan.md")
+	writeFile(t, plan, "# Plan\n\nThe plan of the team.\n")
+	p := x.browser(t, "ann", browsertest.Options{})
+	p.Expect("ERR_INTERNET_DISCONNECTED")
+	p.Go(x.url + "/documents/upload?collection=team")
+	p.Offline(true)
+	p.Drop("#drop", plan)
+	p.WaitText("#summary", "0 of 1 stored, 1 refused.")
+	if got := p.Text("[data-state=refused] .state"); !strings.Contains(got, "The connection broke.") {
+		t.Errorf("without a connection: %q", got)
+	}
+	p.Offline(false)
+	p.Click("[data-do=retry]")
+	p.WaitText("#summary", "1 of 1 stored.")
+	p.Drop("#drop", plan)
+	p.WaitText("[data-state=asking] .state", "Replaces version")
+	p.Click("[data-state=asking] [data-do=cancel]")
+	p.WaitText("[data-state=cancelled] .state", "Cancelled")
+}
+
+// TestChromiumUploadMany drops a folder of many files.
+func TestChromiumUploadMany(t *testing.T) {
+	t.Parallel()
+	n := 60
+	if os.Getenv("ASSAY_LONG") != "" {
+		n = 1000
+	}
+	folder := filepath.Join(t.TempDir(), "many")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		writeFile(t, filepath.Join(folder, fmt.Sprintf("%04d.md", i)), fmt.Sprintf("# Note %d\n\nText of the note %d.\n", i, i))
+	}
+	x := newSite(t)
+	p := x.browser(t, "ann", browsertest.Options{})
+	p.Go(x.url + "/documents/upload?collection=team")
+	p.Drop("#drop", folder)
+	done := fmt.Sprintf("%d of %d stored.", n, n)
+	for deadline := time.Now().Add(5 * time.Minute); p.Text("#summary") != done; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 5 minutes: %s", p.Text("#summary"))
+		}
 	}
 }
 

@@ -178,6 +178,15 @@ func (q *request) search(v *searchView, query assay.Query) error {
 	return nil
 }
 
+// AskPath is the path of the page that asks the same as a question.
+func (f searchForm) AskPath() string {
+	values := url.Values{"q": {f.Text}}
+	if len(f.Collections) > 0 {
+		values["collection"] = f.Collections
+	}
+	return "/?" + values.Encode()
+}
+
 // path is the path of the search with another number of passages.
 func (f searchForm) path(limit int) string {
 	values := url.Values{"q": {f.Text}, "limit": {strconv.Itoa(limit)}}

@@ -53,7 +53,7 @@ func TestSearchFilter(t *testing.T) {
 		contains(t, r.body, `id="filter-error"`, `aria-invalid="true"`, want, `value="budget"`)
 		lacks(t, r.body, "<script>")
 	}
-	contains(t, x.page("ann", "/search?q=budget&mode=text&collection=notes"), "b.md", `value="text" selected`, `value="notes" checked`)
+	contains(t, x.page("ann", "/search?q=budget&mode=text&collection=notes"), "b.md", `value="text" selected`, `value="notes" checked`, `href="/?collection=notes&amp;q=budget"`)
 	for _, query := range []string{"mode=all", "limit=7", "limit=x"} {
 		if r := x.get("ann", "/search?q=budget&"+query); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: status %d", query, r.StatusCode)
