@@ -90,9 +90,8 @@ func createCollection(q *request) error {
 	}
 	err = q.session.SetCollection(q.ctx(), store.Collection{Name: form.Name, RequireACL: form.RequireACL})
 	if errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrForbidden) {
-		problem := q.pages.config.Server.Problem(q.r, err)
-		form.Error = problem.Detail
-		return q.collectionsPage(problem.Status, form)
+		form.Error = q.detail(err)
+		return q.collectionsPage(q.pages.config.Server.Problem(q.r, err).Status, form)
 	}
 	if err != nil {
 		return err

@@ -134,16 +134,16 @@ func TestChromiumUploadOffline(t *testing.T) {
 	p.Offline(true)
 	p.Drop("#drop", plan)
 	p.WaitText("#summary", "0 of 1 stored, 1 refused.")
-	if got := p.Text("[data-state=refused] .state"); !strings.Contains(got, "The connection broke.") {
+	if got := p.Text("[data-state=refused] .progress-state"); !strings.Contains(got, "The connection broke.") {
 		t.Errorf("without a connection: %q", got)
 	}
 	p.Offline(false)
 	p.Click("[data-do=retry]")
 	p.WaitText("#summary", "1 of 1 stored.")
 	p.Drop("#drop", plan)
-	p.WaitText("[data-state=asking] .state", "Replaces version")
+	p.WaitText("[data-state=asking] .progress-state", "Replaces version")
 	p.Click("[data-state=asking] [data-do=cancel]")
-	p.WaitText("[data-state=cancelled] .state", "Cancelled")
+	p.WaitText("[data-state=cancelled] .progress-state", "Cancelled")
 }
 
 // TestChromiumUploadMany drops a folder of many files.

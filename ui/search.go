@@ -128,8 +128,11 @@ func showSearch(q *request) error {
 	return q.render("search.html", q.view("Documents", form.Text, v))
 }
 
-// detail returns the text of an error as its problem details have it.
-func (q *request) detail(err error) string { return q.pages.config.Server.Problem(q.r, err).Detail }
+// detail returns the text of an error beside a field: that of its problem details, without the words
+// for its kind.
+func (q *request) detail(err error) string {
+	return strings.TrimSuffix(q.pages.config.Server.Problem(q.r, err).Detail, ": "+assay.ErrInvalid.Error())
+}
 
 // searchForm reads the parameters of the search.
 func (q *request) searchForm() (searchForm, error) {

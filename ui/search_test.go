@@ -51,7 +51,7 @@ func TestSearchFilter(t *testing.T) {
 			t.Errorf("%s: status %d", filter, r.StatusCode)
 		}
 		contains(t, r.body, `id="filter-error"`, `aria-invalid="true"`, want, `value="budget"`)
-		lacks(t, r.body, "<script>")
+		lacks(t, r.body, "<script>", "invalid request")
 	}
 	contains(t, x.page("ann", "/search?q=budget&mode=text&collection=notes"), "b.md", `value="text" selected`, `value="notes" checked`, `href="/?collection=notes&amp;q=budget"`)
 	for _, query := range []string{"mode=all", "limit=7", "limit=x"} {
