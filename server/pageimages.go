@@ -162,3 +162,15 @@ func SendOriginal(w http.ResponseWriter, r *http.Request, s *engine.Session, d a
 	_, _ = w.Write(o.Data) // the client may be gone
 	return nil
 }
+
+// SendText answers a request with the text of a document, as a file.
+func SendText(w http.ResponseWriter, d assay.Document) {
+	x := &exchange{w: w}
+	x.attach(downloadName(d.URI) + ".txt")
+	h := w.Header()
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Content-Type", typeText+"; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(d.Text)))
+	_, _ = w.Write([]byte(d.Text)) // the client may be gone
+}
