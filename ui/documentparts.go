@@ -22,7 +22,7 @@ func cutParts(text string, blocks []assay.Block) []int {
 	starts := []int{0}
 	last, count := 0, 0
 	begin := func(at int) {
-		if at > last {
+		if at > last && at < len(text) {
 			starts = append(starts, at)
 			last, count = at, 0
 		}
