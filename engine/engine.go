@@ -162,6 +162,7 @@ type Engine struct {
 	egressRules     egressCache
 	refusals        refusals
 	pageImages      *pageImages
+	suggested       suggestionCache
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.

@@ -46,7 +46,7 @@ type documentPage struct {
 	Replaced   time.Time // of the version that is shown; zero: it is the current one
 	Deleted    bool      // there is no current version
 	CitedBy    []engine.RunSummary
-	Blocks     []shownBlock
+	Blocks     []docBlock
 	Parts      partPlace
 	Contents   []contentsEntry
 	MorePlaces bool // there are headings that Contents leaves out
@@ -100,15 +100,6 @@ type pageOutcome struct {
 	Path                      string
 }
 
-// documentPath returns the path of a document's page, of a version unless that is empty.
-func documentPath(id, version string) string {
-	p := "/documents/" + url.PathEscape(id)
-	if version != "" {
-		p += "?version=" + url.QueryEscape(version)
-	}
-	return p
-}
-
 // showDocument shows a document: what is known of it, and a part of its text.
 func showDocument(q *request) error {
 	d, err := q.session.DocumentVersion(q.ctx(), q.path("document"), q.query("version"))
@@ -119,17 +110,15 @@ func showDocument(q *request) error {
 	if err != nil {
 		return err
 	}
-	v := q.view("Documents", d.Title, data)
+	v := q.view("Documents", data.Document.Title, data)
 	v.Wide = true
 	return q.render("document.html", v)
 }
 
 // documentPage collects the data of the page.
 func (q *request) documentPage(d *assay.Document) (*documentPage, error) {
-	p := &documentPage{Document: engine.SummaryOfDocument(*d), Everyone: !d.ACL.Restricted, Access: accessWords(d.ACL), Metadata: metadataRows(d), Bytes: len(d.Text)}
-	if p.Document.Title == "" {
-		p.Document.Title = lastPart(d.URI)
-	}
+	p := &documentPage{Document: engine.SummaryOfDocument(*d), Everyone: !d.ACL.Restricted, Access: accessNames(d.ACL), Metadata: metadataRows(d), Bytes: len(d.Text)}
+	p.Document.Title = titleOf(d.Title, d.URI)
 	if u, err := url.Parse(d.URI); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		p.Address = u.String()
 	}
@@ -189,7 +178,7 @@ func (q *request) showText(p *documentPage, d *assay.Document) error {
 		p.Parts.Next = link(starts[i+1], "text")
 	}
 	if p.Quoted && partAt(starts, quoted.start) != i {
-		p.Parts.QuotedPath = link(quoted.start, "quote")
+		p.Parts.QuotedPath = link(quoted.start, "span")
 	}
 	p.contents(d, link)
 	p.pages(d, from, to, quoted, q.atoi("page"), link)
@@ -367,8 +356,8 @@ func outcomeOf(p assay.Page) pageOutcome {
 	return o
 }
 
-// accessWords returns who may see a document, one name for each.
-func accessWords(a assay.ACL) []string {
+// accessNames returns who may see a document, one name for each.
+func accessNames(a assay.ACL) []string {
 	words := []string{}
 	for _, name := range a.Allow {
 		kind, who, _ := strings.Cut(name, ":")
@@ -394,12 +383,6 @@ func metadataRows(d *assay.Document) []metadataRow {
 	}
 	slices.SortFunc(rows, func(a, b metadataRow) int { return strings.Compare(a.Name, b.Name) })
 	return rows
-}
-
-// lastPart returns the last part of an address.
-func lastPart(uri string) string {
-	uri = strings.TrimRight(uri, "/")
-	return uri[strings.LastIndexByte(uri, '/')+1:]
 }
 
 // showPageImage sends the picture of a page.
@@ -452,14 +435,10 @@ func deleteDocument(q *request) error {
 		return err
 	}
 	if confirmed != "yes" {
-		return q.redirect(documentPath(d.ID, ""), "Nothing was deleted: tick the box to confirm.")
+		return q.redirect("/documents/"+url.PathEscape(d.ID), "Nothing was deleted: tick the box to confirm.")
 	}
 	if err := q.session.DeleteDocuments(q.ctx(), d.ID); err != nil {
 		return err
 	}
-	title := d.Title
-	if title == "" {
-		title = lastPart(d.URI)
-	}
-	return q.redirect("/documents", fmt.Sprintf("“%s” is deleted.", cut(title, 200)))
+	return q.redirect("/documents", fmt.Sprintf("“%s” is deleted.", cut(titleOf(d.Title, d.URI), 200)))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay/internal/pdftest"
 )
 
-// upload stores a document as a user, and returns it.
-func (x *site) upload(user, name, text, sidecar string) assay.Document {
+// putDocument stores a document as a user, and returns it.
+func (x *site) putDocument(user, name, text, sidecar string) assay.Document {
 	x.t.Helper()
 	u := engine.Upload{Collection: "shelf", Name: name, Body: strings.NewReader(text)}
 	if sidecar != "" {
@@ -47,8 +47,8 @@ func samplePDF(word string) string {
 	return string(f.Bytes())
 }
 
-// contains reports the texts that a page lacks.
-func contains(t *testing.T, page string, texts ...string) {
+// wantTexts reports the texts that a page lacks.
+func wantTexts(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(page, text) {
@@ -60,10 +60,10 @@ func contains(t *testing.T, page string, texts ...string) {
 func TestDocumentPage(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
-	d := x.upload("ann", "notes.md", "# Notes on the boiler\n\nIt is *green*.\n\n## Parts\n\n- valve\n- pump\n\n1. drain\n\n```go\nfmt.Println(1)\n```\n\n"+
+	d := x.putDocument("ann", "notes.md", "# Notes on the boiler\n\nIt is *green*.\n\n## Parts\n\n- valve\n- pump\n\n1. drain\n\n```go\nfmt.Println(1)\n```\n\n"+
 		"| Part | Price |\n|---|---|\n| valve | 7 |\n| pump | 12 |\n", `{"team": "heating", "acl": ["group:staff"]}`)
 	page := x.page("ann", "/documents/"+d.ID)
-	contains(t, page, "<h1 dir=\"auto\">Notes on the boiler</h1>", "Restricted", "the group staff", "heating", "<li class=\"d1 bullet\" dir=\"auto\">valve</li>",
+	wantTexts(t, page, "<h1 dir=\"auto\">Notes on the boiler</h1>", "Restricted", "the group staff", "heating", "<li class=\"d1 bullet\" dir=\"auto\">valve</li>",
 		"1. drain", "fmt.Println(1)", `<th scope="col" dir="auto">Part</th>`, `<td dir="auto">12</td>`, "None of your answers cites", "Delete this document")
 	if strings.Contains(page, "```") {
 		t.Error("the page shows the fence of code")
@@ -89,19 +89,19 @@ func TestDocumentQuote(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&text, "Paragraph %d is about Größe and الماء.\n\n", i)
 	}
-	d := x.upload("ann", "long.md", text.String(), "")
+	d := x.putDocument("ann", "long.md", text.String(), "")
 	at := strings.Index(d.Text, "Paragraph 1500")
 	path := fmt.Sprintf("/documents/%s?start=%d&end=%d", d.ID, at, at+len("Paragraph 1500"))
 	page := x.page("ann", path)
-	contains(t, page, `<mark id="quote" tabindex="-1">Paragraph 1500</mark>`, "part 8 of 10", "Paragraph 1401")
+	wantTexts(t, page, `<mark id="span" tabindex="-1">Paragraph 1500</mark>`, "part 8 of 10", "Paragraph 1401")
 	if n := strings.Count(page, "is about"); n > partBlocks || strings.Contains(page, "Paragraph 7 ") {
 		t.Errorf("the page shows %d paragraphs", n)
 	}
 	first := x.page("ann", path+"&from=0")
-	contains(t, first, "The quoted place is in another part", "Paragraph 7 ")
+	wantTexts(t, first, "The quoted place is in another part", "Paragraph 7 ")
 	for _, wrong := range []string{"start=1&end=999999999", "start=5&end=5", "start=-1&end=3", "start=x&end=y",
 		fmt.Sprintf("start=%d&end=%d", strings.Index(d.Text, "ö")+1, at)} {
-		contains(t, x.page("ann", "/documents/"+d.ID+"?"+wrong), "is not in this version")
+		wantTexts(t, x.page("ann", "/documents/"+d.ID+"?"+wrong), "is not in this version")
 	}
 	for _, wrong := range []string{"from=x", "from=-1", "from=999999999"} {
 		if r := x.get("ann", "/documents/"+d.ID+"?"+wrong); r.StatusCode != http.StatusBadRequest {
@@ -113,12 +113,12 @@ func TestDocumentQuote(t *testing.T) {
 func TestDocumentVersions(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
-	old := x.upload("ann", "plan.md", "# Plan\n\nThe old budget is 7.", "")
-	d := x.upload("ann", "plan.md", "# Plan\n\nThe new budget is 9.", "")
+	old := x.putDocument("ann", "plan.md", "# Plan\n\nThe old budget is 7.", "")
+	d := x.putDocument("ann", "plan.md", "# Plan\n\nThe new budget is 9.", "")
 	page := x.page("ann", "/documents/"+d.ID)
-	contains(t, page, "new budget", "Until ", "?version="+old.Version)
+	wantTexts(t, page, "new budget", "Until ", "?version="+old.Version)
 	before := x.page("ann", "/documents/"+d.ID+"?version="+old.Version)
-	contains(t, before, "old budget", "This is an earlier version")
+	wantTexts(t, before, "old budget", "This is an earlier version")
 	if r := x.get("ann", "/documents/"+d.ID+"/text?version="+old.Version); r.body != old.Text ||
 		!strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") || r.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("the text is %q, header %v", r.body, r.Header)
@@ -137,16 +137,16 @@ func TestDocumentVersions(t *testing.T) {
 	if r := x.get("ann", "/documents/"+d.ID); r.StatusCode != http.StatusNotFound {
 		t.Errorf("a deleted document has status %d", r.StatusCode)
 	}
-	contains(t, x.page("ann", "/documents/"+d.ID+"?version="+d.Version), "This document was deleted", "new budget")
+	wantTexts(t, x.page("ann", "/documents/"+d.ID+"?version="+d.Version), "This document was deleted", "new budget")
 }
 
 func TestDocumentPictures(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	file := samplePDF("Hestia")
-	d := x.upload("ann", "house.pdf", file, `{"acl": ["group:staff"]}`)
+	d := x.putDocument("ann", "house.pdf", file, `{"acl": ["group:staff"]}`)
 	page := x.page("ann", "/documents/"+d.ID)
-	contains(t, page, "1 of 3 pages has no text", `id="picture-3"`, `loading="lazy"`, "Original", "No text", `id="page-2"`)
+	wantTexts(t, page, "1 of 3 pages has no text", `id="picture-3"`, `loading="lazy"`, "Original", "No text", `id="page-2"`)
 	at := strings.Index(d.Text, "The boiler of house 2")
 	picture := fmt.Sprintf("/documents/%s/versions/%s/pages/2", d.ID, d.Version)
 	plain := x.get("ann", picture)
@@ -182,7 +182,7 @@ func TestDocumentPictures(t *testing.T) {
 	if r := x.get("", picture); r.StatusCode == http.StatusOK {
 		t.Error("a picture needs no credential")
 	}
-	x.upload("ann", "house.pdf", file, `{"acl": ["user:ann"]}`) // the same version with another ACL
+	x.putDocument("ann", "house.pdf", file, `{"acl": ["user:ann"]}`) // the same version with another ACL
 	if r := x.get("rae", picture); r.StatusCode != http.StatusNotFound {
 		t.Errorf("a picture after its ACL changed: status %d", r.StatusCode)
 	}
@@ -195,7 +195,7 @@ func TestDocumentMarkup(t *testing.T) {
 	x := newSite(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(2)> "'><svg onload=alert(3)>`
 	text := "# " + evil + "\n\n" + evil + "\n\n- " + evil + "\n\n```\n" + evil + "\n```\n\n| " + evil + " | b |\n|---|---|\n| " + evil + " | javascript:alert(4) |\n"
-	d := x.upload("ann", "evil <b>.md", text, `{"note": "<script>alert(5)</script>", "title": "<script>alert(6)</script>"}`)
+	d := x.putDocument("ann", "evil <b>.md", text, `{"note": "<script>alert(5)</script>", "title": "<script>alert(6)</script>"}`)
 	at := strings.Index(d.Text, "<script>")
 	for _, path := range []string{"/documents/" + d.ID, fmt.Sprintf("/documents/%s?start=%d&end=%d", d.ID, at+3, at+30), "/documents/" + d.ID + "?version=" + url.QueryEscape(`"><script>alert(1)</script>`)} {
 		if body := x.get("ann", path).body; scriptTag.MatchString(body) {
@@ -207,7 +207,7 @@ func TestDocumentMarkup(t *testing.T) {
 func TestDocumentCitedBy(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
-	d := x.upload("ann", "vault.md", "# The vault\n\nThe colour of the vault of Hestia is vermilion.", "")
+	d := x.putDocument("ann", "vault.md", "# The vault\n\nThe colour of the vault of Hestia is vermilion.", "")
 	a, err := x.session("ann").Answer(t.Context(), engine.Request{Question: "What is the colour of the vault of Hestia?"})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestDocumentCitedBy(t *testing.T) {
 	if len(a.Citations) == 0 {
 		t.Skip("the local roles have not answered")
 	}
-	contains(t, x.page("ann", "/documents/"+d.ID), "What is the colour of the vault of Hestia?")
+	wantTexts(t, x.page("ann", "/documents/"+d.ID), "What is the colour of the vault of Hestia?")
 	if page := x.page("root", "/documents/"+d.ID); strings.Contains(page, "What is the colour") {
 		t.Error("another user sees the run")
 	}

@@ -77,43 +77,43 @@ func partAt(starts []int, offset int) int {
 // A markedSpan is the quoted part of a text, or empty.
 type markedSpan struct{ start, end int }
 
-// A textRun is a piece of text that is quoted or not.
-type textRun struct {
+// A docRun is a piece of text that is quoted or not.
+type docRun struct {
 	Text  string
 	Mark  bool
 	First bool // of the quoted ones
 }
 
-// A shownBlock is a block as the page shows it.
-type shownBlock struct {
+// A docBlock is a block as the page shows it.
+type docBlock struct {
 	Kind     string // template that shows it: heading, paragraph, list, code, table, caption, figure, formula, footnote
 	ID       string // anchor; empty: none
 	Level    int    // of the HTML heading
 	Depth    int    // of the document's heading
-	Runs     []textRun
-	Items    []shownItem
-	Table    *shownTable
+	Runs     []docRun
+	Items    []docItem
+	Table    *docTable
 	Obtained string // how the text was obtained, if the source does not contain it
 	Model    bool   // a model wrote it
 	Page     int    // page that begins before it; 0: none does
 }
 
-// A shownItem is an item of a list.
-type shownItem struct {
+// A docItem is an item of a list.
+type docItem struct {
 	Depth  int
 	Bullet bool // its text had a bullet, which the page draws
-	Runs   []textRun
+	Runs   []docRun
 }
 
-// A shownTable is a table, or the rows of it that are in a part.
-type shownTable struct {
-	Head, Body [][]shownCell
+// A docTable is a table, or the rows of it that are in a part.
+type docTable struct {
+	Head, Body [][]docCell
 	Continued  bool // rows before these are in the part before
 }
 
-// A shownCell is a cell of a table.
-type shownCell struct {
-	Runs             []textRun
+// A docCell is a cell of a table.
+type docCell struct {
+	Runs             []docRun
 	RowSpan, ColSpan int // at least 1
 	Header           bool
 	Scope            string // of a header: col or row
@@ -129,14 +129,14 @@ type partView struct {
 	page    int  // of the last block
 	marked  bool // a quoted piece was shown
 	at      int  // offset up to which text is shown
-	blocks  []shownBlock
+	blocks  []docBlock
 }
 
 // headingOffset is the level of the HTML heading above the text.
 const headingOffset = 2
 
 // showPart returns the blocks of Text[from:to]. page is the page of the text before it.
-func showPart(d *assay.Document, from, to int, quoted markedSpan, page int) []shownBlock {
+func showPart(d *assay.Document, from, to int, quoted markedSpan, page int) []docBlock {
 	v := &partView{d: d, from: from, to: to, quoted: quoted, heading: headingOffset, page: page, at: from}
 	blocks := d.Structure.Blocks
 	first := sort.Search(len(blocks), func(i int) bool { return blocks[i].End > from })
@@ -152,7 +152,7 @@ func showPart(d *assay.Document, from, to int, quoted markedSpan, page int) []sh
 func (v *partView) gap(until int) {
 	until = min(until, v.to)
 	if v.at < until && strings.TrimSpace(v.d.Text[v.at:until]) != "" {
-		v.add(shownBlock{Kind: "plain", Runs: v.runs(v.at, until)}, v.at)
+		v.add(docBlock{Kind: "plain", Runs: v.runs(v.at, until)}, v.at)
 	}
 	v.at = max(v.at, until)
 }
@@ -166,7 +166,7 @@ func (v *partView) block(blocks []assay.Block) int {
 	case assay.BlockTableHead, assay.BlockTableRow:
 		return v.table(blocks)
 	}
-	s := shownBlock{Kind: string(b.Kind)}
+	s := docBlock{Kind: string(b.Kind)}
 	start, end := b.Start, b.End
 	switch b.Kind {
 	case assay.BlockHeading:
@@ -187,7 +187,7 @@ func (v *partView) block(blocks []assay.Block) int {
 }
 
 // add adds a block that starts at an offset, with how its text was obtained and the page that it begins.
-func (v *partView) add(s shownBlock, start int) {
+func (v *partView) add(s docBlock, start int) {
 	end := start + 1
 	for _, r := range s.Runs {
 		end += len(r.Text)
@@ -201,7 +201,7 @@ func (v *partView) add(s shownBlock, start int) {
 }
 
 // runs returns the text of a span within the part, divided where the quoted part starts and ends.
-func (v *partView) runs(start, end int) []textRun {
+func (v *partView) runs(start, end int) []docRun {
 	start, end = max(start, v.from), min(end, v.to)
 	if start >= end {
 		return nil
@@ -209,22 +209,22 @@ func (v *partView) runs(start, end int) []textRun {
 	q := v.quoted
 	from, to := max(start, q.start), min(end, q.end)
 	if from >= to {
-		return []textRun{{Text: v.d.Text[start:end]}}
+		return []docRun{{Text: v.d.Text[start:end]}}
 	}
-	runs := []textRun{{Text: v.d.Text[start:from]}, {Text: v.d.Text[from:to], Mark: true, First: !v.marked}, {Text: v.d.Text[to:end]}}
+	runs := []docRun{{Text: v.d.Text[start:from]}, {Text: v.d.Text[from:to], Mark: true, First: !v.marked}, {Text: v.d.Text[to:end]}}
 	v.marked = true
-	return slices.DeleteFunc(runs, func(r textRun) bool { return r.Text == "" })
+	return slices.DeleteFunc(runs, func(r docRun) bool { return r.Text == "" })
 }
 
 // list shows consecutive items of a list.
 func (v *partView) list(blocks []assay.Block) int {
-	s := shownBlock{Kind: "list"}
+	s := docBlock{Kind: "list"}
 	n := 0
 	for ; n < len(blocks) && blocks[n].Kind == assay.BlockListItem && blocks[n].Start < v.to; n++ {
 		b := blocks[n]
 		start := b.Start
 		marker := bulletOf(v.d.Text[b.Start:b.End])
-		s.Items = append(s.Items, shownItem{Depth: min(max(1, b.Level), 6), Bullet: marker > 0, Runs: v.runs(start+marker, b.End)})
+		s.Items = append(s.Items, docItem{Depth: min(max(1, b.Level), 6), Bullet: marker > 0, Runs: v.runs(start+marker, b.End)})
 	}
 	v.add(s, blocks[0].Start)
 	v.at = max(v.at, blocks[n-1].End)
@@ -254,12 +254,12 @@ func (v *partView) table(blocks []assay.Block) int {
 	for ; n < len(blocks) && isRow(blocks[n]) && blocks[n].Start < min(t.End, v.to); n++ {
 	}
 	n = max(n, 1)
-	s := shownBlock{Kind: "table", Table: &shownTable{Continued: t.Start < v.from}}
+	s := docBlock{Kind: "table", Table: &docTable{Continued: t.Start < v.from}}
 	if len(t.Cells) > 0 {
 		v.cells(s.Table, t)
 	} else {
 		for _, b := range blocks[:n] {
-			row := []shownCell{{Runs: v.runs(b.Start, b.End), RowSpan: 1, ColSpan: 1}}
+			row := []docCell{{Runs: v.runs(b.Start, b.End), RowSpan: 1, ColSpan: 1}}
 			s.Table.Body = append(s.Table.Body, row)
 		}
 	}
@@ -269,10 +269,10 @@ func (v *partView) table(blocks []assay.Block) int {
 }
 
 // cells adds the rows of a table that are in the part, with the rows of column names above them.
-func (v *partView) cells(s *shownTable, t assay.Table) {
+func (v *partView) cells(s *docTable, t assay.Table) {
 	heads := headRows(t)
 	row := -1
-	var cells []shownCell
+	var cells []docCell
 	flush := func() {
 		switch {
 		case len(cells) == 0:
@@ -293,11 +293,11 @@ func (v *partView) cells(s *shownTable, t assay.Table) {
 			flush()
 			row = c.Row
 		}
-		cell := shownCell{RowSpan: spanOf(c.RowSpan), ColSpan: spanOf(c.ColSpan), Header: c.Header}
+		cell := docCell{RowSpan: spanOf(c.RowSpan), ColSpan: spanOf(c.ColSpan), Header: c.Header}
 		if inside {
 			cell.Runs = v.runs(c.Start, c.End)
 		} else {
-			cell.Runs = []textRun{{Text: v.d.Text[c.Start:c.End]}}
+			cell.Runs = []docRun{{Text: v.d.Text[c.Start:c.End]}}
 		}
 		switch {
 		case c.Header && c.Row < heads:

@@ -2,7 +2,7 @@
 
 import { onKey } from "./app.js";
 
-const quote = document.getElementById("quote");
+const quote = document.getElementById("span");
 if (quote && !location.hash) quote.scrollIntoView({ block: "center" });
 
 const strip = document.querySelector(".page-strip");
