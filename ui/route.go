@@ -22,7 +22,7 @@ const DefaultMaxBody = 1 << 20
 // Routes returns the table of routes. Each call returns the same routes in the same order.
 func Routes() []Route {
 	return slices.Concat(
-		signInRoutes(), askRoutes(), runRoutes(), traceRoutes(), documentRoutes(), sourceRoutes(), reviewRoutes(),
+		signInRoutes(), askRoutes(), runRoutes(), shareRoutes(), feedbackRoutes(), labelRoutes(), traceRoutes(), documentRoutes(), sourceRoutes(), reviewRoutes(),
 		evaluationRoutes(), governanceRoutes(), adminRoutes(),
 	)
 }
