@@ -161,6 +161,7 @@ type Engine struct {
 	canaryMarks     canaryCache
 	egressRules     egressCache
 	refusals        refusals
+	suggested       suggestionCache
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.

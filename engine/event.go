@@ -72,6 +72,14 @@ type Step struct {
 	Output   json.RawMessage      `json:"output,omitempty"`
 }
 
+// Event returns the event of a step that has ended, of the run with that ID, with the results that can be
+// read from its Input and Output.
+func (s Step) Event(run string) Event {
+	rec := assay.Record{Path: s.Path, Kind: s.Kind, Input: s.Input, Output: s.Output}
+	s.Input, s.Output = nil, nil
+	return endOf(run, s, read(rec))
+}
+
 // stepOf returns the step for rec.
 func stepOf(rec assay.Record) Step { return stepWith(rec, read(rec)) }
 

@@ -165,16 +165,9 @@ func revokeShare(q *request) error {
 type sharedPage struct {
 	Hidden  bool // the user may not see a document that the answer rests on
 	Run     engine.SharedRun
-	Text    []sharedPart
+	Text    answerText
 	Sources []sharedSource
 	Actions actions
-}
-
-// A sharedPart is a part of an answer's text, cut at its claims.
-type sharedPart struct {
-	Text    string
-	Verdict *verdictWords // nil: words between claims
-	Sources []int         // numbers of the sources of a claim
 }
 
 // A sharedSource is a source with the words that the answer cites.
@@ -184,15 +177,6 @@ type sharedSource struct {
 	URL       string // empty: it is no page of the web
 	Place     string
 	Citations []assay.Citation
-}
-
-// A verdictWords is how pages show a Verdict.
-type verdictWords struct{ Class, Word string }
-
-var sharedVerdicts = map[assay.Verdict]*verdictWords{
-	assay.Supported:    {"good", "supported"},
-	assay.Contradicted: {"bad", "contradicted"},
-	assay.Unsupported:  {"warn", "not supported"},
 }
 
 // showShared shows the answer that a link opens, if the user may see what it rests on.
@@ -205,7 +189,7 @@ func showShared(q *request) error {
 	if err != nil {
 		return err
 	}
-	p := sharedPage{Run: run, Text: cutClaims(run.Answer), Sources: sharedSources(run.Answer)}
+	p := sharedPage{Run: run, Text: answerTextOf(run.Answer), Sources: sharedSources(run.Answer)}
 	if p.Actions, err = q.sharedActions(token); err != nil {
 		return err
 	}
@@ -217,31 +201,6 @@ func (q *request) sharedActions(token string) (actions, error) {
 	a := actions{Base: "/shared/" + url.PathEscape(token)}
 	err := q.judgement(&a, engine.RunRef{Share: token})
 	return a, err
-}
-
-// cutClaims cuts the text of an answer at its claims. Claims that are out of order are left out, so that
-// their words look like words that were not checked.
-func cutClaims(a assay.Answer) []sharedPart {
-	var parts []sharedPart
-	at := 0
-	for _, c := range a.Claims {
-		if c.Start < at || c.End <= c.Start || c.End > len(a.Text) {
-			continue
-		}
-		if at < c.Start {
-			parts = append(parts, sharedPart{Text: a.Text[at:c.Start]})
-		}
-		words := sharedVerdicts[c.Verdict]
-		if words == nil {
-			words = sharedVerdicts[assay.Unsupported]
-		}
-		parts = append(parts, sharedPart{Text: a.Text[c.Start:c.End], Verdict: words, Sources: c.Citations})
-		at = c.End
-	}
-	if at < len(a.Text) {
-		parts = append(parts, sharedPart{Text: a.Text[at:]})
-	}
-	return parts
 }
 
 // sharedSources returns the sources of an answer.

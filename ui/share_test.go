@@ -36,8 +36,8 @@ func (x *site) addTower() {
 	}
 }
 
-// ask asks a question as a user, whose answer must have a word, and returns the run.
-func (x *site) ask(user, question, want string) string {
+// askTower asks a question as a user, whose answer must have a word, and returns the run.
+func (x *site) askTower(user, question, want string) string {
 	x.t.Helper()
 	a, err := x.session(user).Answer(x.t.Context(), engine.Request{Question: question, Collections: []string{"tower"}})
 	if err != nil || !strings.Contains(a.Text, want) {
@@ -76,9 +76,9 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	x.addTower()
-	run := x.ask("bob", boardQuestion, "88123")
+	run := x.askTower("bob", boardQuestion, "88123")
 	path := x.link("bob", run)
-	x.wantStatus("one of the board", x.get("root", path), http.StatusOK, "88123", "Shared by <bdi>bob</bdi>", boardQuestion, "supported, source 1")
+	x.wantStatus("one of the board", x.get("root", path), http.StatusOK, "88123", "Shared by <bdi>bob</bdi>", boardQuestion, "supported claim, Source 1")
 	if body := x.page("root", path); strings.Contains(body, `class="share"`) {
 		t.Error("a reader of a link can share it")
 	}
@@ -117,7 +117,7 @@ func TestSharedMarkup(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	x.addTower()
-	body := x.page("rob", x.link("ann", x.ask("ann", gardenQuestion, "512")))
+	body := x.page("rob", x.link("ann", x.askTower("ann", gardenQuestion, "512")))
 	if strings.Contains(body, "<b>") || !strings.Contains(body, "&lt;b&gt;Yusuf") {
 		t.Errorf("the page is %s", body)
 	}
@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	x.addTower()
-	run := x.ask("ann", gardenQuestion, "512")
+	run := x.askTower("ann", gardenQuestion, "512")
 	link := x.link("ann", run)
 	judge := func(user, base string, form url.Values) reply { return x.post(user, base+"/feedback", form) }
 	r := judge("ann", "/runs/"+run, url.Values{"verdict": {"right"}})
@@ -158,7 +158,7 @@ func TestRunActions(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	x.addTower()
-	run := x.ask("ann", gardenQuestion, "512")
+	run := x.askTower("ann", gardenQuestion, "512")
 	s := x.session("ann")
 	r, _, err := s.Run(t.Context(), run)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestLabels(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
 	x.addTower()
-	right, wrong, secret := x.ask("ann", gardenQuestion, "512"), x.ask("rob", gardenQuestion, "512"), x.ask("bob", boardQuestion, "88123")
+	right, wrong, secret := x.askTower("ann", gardenQuestion, "512"), x.askTower("rob", gardenQuestion, "512"), x.askTower("bob", boardQuestion, "88123")
 	for user, j := range map[string]struct{ run, verdict string }{"ann": {right, "right"}, "rob": {wrong, "not_asked"}, "bob": {secret, "right"}} {
 		x.wantStatus(j.verdict, x.post(user, "/runs/"+j.run+"/feedback", url.Values{"verdict": {j.verdict}, "note": {"of " + user}}), http.StatusSeeOther)
 	}

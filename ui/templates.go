@@ -185,6 +185,9 @@ func count(n any, noun string) string {
 	if base, isY := strings.CutSuffix(noun, "y"); isY && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "ay") {
 		noun = base + "ie"
 	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	}
 	return grouped(v) + " " + noun + "s"
 }
 
