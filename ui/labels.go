@@ -79,6 +79,7 @@ type labelForm struct {
 	Places       []labelPlace // that the question has
 	Open         bool
 	Problem      string
+	Back         string // query of the list to which it leads
 }
 
 // A labelPlace is a place that a question has, with the form in which it is sent.
@@ -106,8 +107,14 @@ func (q *request) renderLabels(status int, failed labelForm) error {
 	if err != nil {
 		return err
 	}
+	back := failed.Back
+	if q.r.Method == http.MethodGet && q.r.URL.RawQuery != "" {
+		back = "?" + q.r.URL.RawQuery
+	}
 	for i, e := range entries {
-		p.Entries = append(p.Entries, entryOf(i, e, p.Set, failed))
+		l := entryOf(i, e, p.Set, failed)
+		l.Form.Back = back
+		p.Entries = append(p.Entries, l)
 	}
 	if next != nil {
 		if p.Next, err = p.nextPath(*next); err != nil {
@@ -208,11 +215,7 @@ func addQuestion(q *request) error {
 	if err != nil {
 		return err
 	}
-	back := "/labels"
-	if v := q.r.PostForm.Get("back"); strings.HasPrefix(v, "?") {
-		back += v
-	}
-	return q.redirect(back, fmt.Sprintf("The question is in the set “%s”.", form.Set))
+	return q.redirect("/labels"+form.Back, fmt.Sprintf("The question is in the set “%s”.", form.Set))
 }
 
 // labelForm reads the form for labels.
@@ -224,6 +227,9 @@ func (q *request) labelForm() (labelForm, *engine.Labels, error) {
 	f := labelForm{
 		Run: field("run"), User: q.r.PostForm.Get("user"), Set: field("set"), Answers: field("answers"),
 		Document: field("document"), Quote: field("quote"), Unanswerable: field("unanswerable") == "yes",
+	}
+	if back := field("back"); strings.HasPrefix(back, "?") {
+		f.Back = back
 	}
 	l := &engine.Labels{Unanswerable: f.Unanswerable}
 	for line := range strings.Lines(f.Answers) {

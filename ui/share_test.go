@@ -12,6 +12,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/job"
 	"github.com/assay-rag/assay/eval/testset"
+	"github.com/assay-rag/assay/internal/browsertest"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -180,9 +181,6 @@ func TestRunActions(t *testing.T) {
 		}
 		return string(text)
 	}
-	if x.pages.templates["run.html"] == nil { // any page has the parts
-		x.pages.templates["run.html"] = x.pages.templates["actions.html"]
-	}
 	if text := render(r); !strings.Contains(text, `action="/runs/`+run+`/feedback"`) || !strings.Contains(text, `action="/runs/`+run+`/shares"`) {
 		t.Errorf("the part is %s", text)
 	}
@@ -217,7 +215,12 @@ func TestLabels(t *testing.T) {
 	click := func(run, user string) url.Values {
 		return url.Values{"run": {run}, "user": {user}, "set": {"feedback"}, "by": {"click"}}
 	}
-	x.wantStatus("one click", x.post("aud", "/labels", click(right, "ann")), http.StatusSeeOther)
+	filtered := click(right, "ann")
+	filtered.Set("back", "?verdict=right")
+	r := x.post("aud", "/labels", filtered)
+	if x.wantStatus("one click", r, http.StatusSeeOther); r.Header.Get("Location") != "/labels?verdict=right" {
+		t.Errorf("one click leads to %s", r.Header.Get("Location"))
+	}
 	x.wantStatus("a second click", x.post("aud", "/labels", click(right, "ann")), http.StatusBadRequest, "has a question from it")
 	x.wantStatus("a click without a label", x.post("aud", "/labels", click(wrong, "rob")), http.StatusBadRequest, "Say what is right", " open>")
 	x.wantStatus("a click on what may not be seen", x.post("aud", "/labels", click(secret, "bob")), http.StatusForbidden)
@@ -239,7 +242,7 @@ func TestLabels(t *testing.T) {
 	x.wantStatus("labels changed to nothing", x.post("aud", "/labels/feedback/"+right, nil), http.StatusBadRequest, "tell the right outcome")
 	x.wantStatus("labels changed", x.post("aud", "/labels/feedback/"+wrong, url.Values{"unanswerable": {"yes"}}), http.StatusSeeOther)
 
-	r := x.get("root", "/labels/feedback/export")
+	r = x.get("root", "/labels/feedback/export")
 	if got := r.Header.Get("Content-Disposition"); !strings.Contains(got, "questions.jsonl") {
 		t.Errorf("Content-Disposition: %s", got)
 	}
@@ -288,5 +291,77 @@ func (x *site) evaluate(user, path string) {
 	}
 	if len(result.Questions) != 3 || right != 2 { // the third was labelled as one without an answer
 		x.t.Errorf("of the questions %d are right: %+v", right, result.Questions)
+	}
+}
+
+// TestChromiumShare judges and shares an answer on its page, and makes a question of it.
+func TestChromiumShare(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.addTower()
+	both(t, func(t *testing.T, o browsertest.Options) {
+		run := x.askTower("ann", gardenQuestion, "512")
+		p := x.browser(t, "ann", o)
+		p.Go(x.url + "/runs/" + run)
+		p.Click(`[data-actions] button[value="right"]`)
+		p.Wait(`[data-actions] button[value="right"][aria-pressed="true"]`)
+		p.Click(`[data-actions] .share > summary`)
+		p.Click(`[data-actions] .share-add button`)
+		p.Wait("[data-link]")
+		link := p.Value("[data-link]")
+		if !o.NoScript {
+			p.Axe(t)
+			if p.URL() != x.url+"/runs/"+run {
+				t.Errorf("making a link leads to %s", p.URL())
+			}
+		}
+		reader := x.browser(t, "rob", o)
+		reader.Expect("status of 404")
+		reader.Expect("status of 400")
+		reader.Go(link)
+		reader.WaitText(".answer", "512")
+		reader.Click(`[data-actions] button[value="wrong"]`)
+		reader.Wait(`[data-actions] button[value="wrong"][aria-pressed="true"]`)
+		if !reader.Has("#judge-quote") {
+			reader.Click(".judge-more > summary")
+		}
+		reader.Fill("#judge-document", "garden.md")
+		reader.Fill("#judge-quote", "not there")
+		reader.Click(".judge-form button")
+		reader.WaitText("#judge-problem", "does not have these words")
+		if !o.NoScript {
+			reader.Axe(t)
+		}
+		p.Click(`[data-actions] .confirm > summary`)
+		p.Click(`[data-actions] .confirm button`)
+		p.WaitGone(".share-list")
+		reader.Go(link)
+		reader.WaitText("h1", "Not found")
+
+		labels := x.browser(t, "root", o)
+		labels.Go(x.url + "/labels?verdict=right&unlabelled=yes")
+		labels.Click(".label-make button")
+		labels.WaitText("main .notice", "The question is in the set")
+		labels.WaitText(".empty", "No feedback matches")
+		labels.Go(x.url + "/labels/feedback")
+		labels.WaitText(".label-entry", "512")
+		if !o.NoScript {
+			labels.Axe(t)
+		}
+	})
+}
+
+// TestChromiumSharedHidden checks the page of a link whose answer the user may not see.
+func TestChromiumSharedHidden(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.addTower()
+	link := x.link("bob", x.askTower("bob", boardQuestion, "88123"))
+	for _, o := range []browsertest.Options{{}, {Dark: true, Width: 360}} {
+		p := x.browser(t, "ann", o)
+		p.Expect("status of 403")
+		p.Go(x.url + link)
+		p.WaitText("main", "documents that you may not see")
+		p.Axe(t)
 	}
 }
