@@ -75,6 +75,7 @@ var SessionMethods = []SessionMethod{
 	{"SetFeedback", identity.ScopeAsk, true},
 	{"Feedback", identity.ScopeAsk, true},
 	{"RemoveFeedback", identity.ScopeAsk, true},
+	{"AskOptions", identity.ScopeAsk, true},
 
 	{"Search", identity.ScopeSearch, true},
 	{"Explain", identity.ScopeSearch, true},
