@@ -16,10 +16,10 @@ type answerState struct {
 	Why   string // a sentence
 	Stop  string // a sentence, if the search was cut short
 
-	More    bool // asking again with more effort may help
-	Again   bool // asking again may help
+	More     bool // asking again with more effort may help
+	Again    bool // asking again may help
 	Rephrase bool // other words or other documents may help
-	AskBack bool // the user chooses a meaning
+	AskBack  bool // the user chooses a meaning
 }
 
 // stateTitles are the headings of the answers that are not complete.
