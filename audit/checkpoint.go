@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"math"
 	"strconv"
 	"strings"
@@ -112,7 +113,7 @@ func (v *Verifier) Open(data []byte) (Signed, error) {
 	if len(data) > maxNote {
 		return Signed{}, fmt.Errorf("checkpoint of %d bytes: %w", len(data), assay.ErrInvalid)
 	}
-	n, err := note.Open(data, note.VerifierList(v.verifiers()...))
+	n, err := openNote(data, v.verifiers()...)
 	if err != nil {
 		kind := assay.ErrInvalid
 		var unverified *note.UnverifiedNoteError
@@ -138,6 +139,21 @@ func (v *Verifier) Open(data []byte) (Signed, error) {
 		}
 	}
 	return s, nil
+}
+
+// openNote is note.Open for a note whose signatures are encoded in the one way that Sign writes. Package
+// note ignores the last bits of their base64, which do not belong to the signature.
+func openNote(data []byte, verifiers ...note.Verifier) (*note.Note, error) {
+	n, err := note.Open(data, note.VerifierList(verifiers...))
+	if err != nil {
+		return nil, err
+	}
+	for _, sig := range slices.Concat(n.Sigs, n.UnverifiedSigs) {
+		if _, err := base64.StdEncoding.Strict().DecodeString(sig.Base64); err != nil {
+			return nil, fmt.Errorf("signature of %s: %w", sig.Name, err)
+		}
+	}
+	return n, nil
 }
 
 // Newest returns the largest of several checkpoints that a key of v signed. The error is that of the

@@ -62,6 +62,6 @@ func (w witnessVerifier) Verify(msg, sig []byte) bool {
 
 // cosignedBy reports whether a note has a good signature of the witness.
 func cosignedBy(data []byte, w witnessVerifier) bool {
-	_, err := note.Open(data, note.VerifierList(w))
+	_, err := openNote(data, w)
 	return err == nil
 }

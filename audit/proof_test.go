@@ -334,6 +334,33 @@ func TestProofBytes(t *testing.T) {
 	}
 }
 
+// TestSignatureEncoding checks that a signature has one encoding only, whatever its last bits are.
+func TestSignatureEncoding(t *testing.T) {
+	t.Parallel()
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	key, err := audit.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := audit.Sign(audit.Checkpoint{Origin: "assay-audit/x", Size: 1}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := audit.NewVerifier(key.Public("assay-audit/x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndexByte(signed.Note, '=') - 1
+	last := strings.IndexByte(alphabet, signed.Note[at])
+	for bits := range 4 {
+		altered := bytes.Clone(signed.Note)
+		altered[at] = alphabet[last/4*4+bits]
+		if _, err := v.Open(altered); (err == nil) != (bits == last%4) {
+			t.Errorf("the last letter %c instead of %c: %v", altered[at], signed.Note[at], err)
+		}
+	}
+}
+
 func FuzzProof(f *testing.F) {
 	key, err := audit.NewKey()
 	if err != nil {
