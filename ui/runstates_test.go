@@ -61,4 +61,3 @@ func guaranteeAnswer(s assay.Status, reason assay.Reason) assay.Answer {
 		Notes: []assay.Note{{Kind: assay.NoteReranker, Text: "The reranker failed and the local one replaced it."}},
 	}
 }
-
