@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -64,6 +65,13 @@ func Published(ctx context.Context, r store.Registry) ([][]byte, error) {
 		notes = append(notes, []byte(c.Note))
 	}
 	return notes, nil
+}
+
+// PublishedAt returns when the published checkpoint of a size was kept, or got its last cosignature.
+// The error is assay.ErrNotFound if there is none.
+func PublishedAt(ctx context.Context, r store.Registry, size int64) (time.Time, error) {
+	item, err := r.Item(ctx, checkpointItems, checkpointName(size))
+	return item.Updated, err
 }
 
 // CurrentKey returns the verifier key that the store has for its log, or the empty string if no

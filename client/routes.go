@@ -536,6 +536,13 @@ func (c *Client) ReviewsEdit(ctx context.Context, run string, body EditedText) (
 	return fetch[ReviewSummary](ctx, c, q)
 }
 
+// ReviewsCheck calls POST /api/v1/reviews/{run}/check: verify an edited text as an edit does, and store nothing of it.
+func (c *Client) ReviewsCheck(ctx context.Context, run string, body EditedText) (EditCheck, error) {
+	q := newCall(http.MethodPost, "/api/v1/reviews/{run}/check", run)
+	q.json(body)
+	return fetch[EditCheck](ctx, c, q)
+}
+
 // ReviewsReject calls POST /api/v1/reviews/{run}/reject: reject an answer.
 func (c *Client) ReviewsReject(ctx context.Context, run string, body Rejection) (ReviewSummary, error) {
 	q := newCall(http.MethodPost, "/api/v1/reviews/{run}/reject", run)
@@ -1231,6 +1238,12 @@ type Drop struct {
 	URI   string `json:"uri"`
 	Line  int    `json:"line,omitempty"`
 	Of    string `json:"of"` // the chunk that it repeats
+}
+
+// An EditCheck is the result of the verification of an edited text.
+type EditCheck struct {
+	Answer  assay.Answer `json:"answer"`  // as Edit would make it
+	Changes []Change     `json:"changes"` // of words, from the present text
 }
 
 // An EditedText replaces the text of a draft.

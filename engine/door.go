@@ -33,3 +33,17 @@ func SessionOwner(s *Session) string {
 // SessionGrant returns the grant of a session, for a door that shows who is signed in and what they may
 // do. Each method checks the grant itself.
 func SessionGrant(s *Session) identity.Grant { return s.grant }
+
+// SessionReadsFile reports whether a session may ingest a file of this machine: the file exists and is
+// in one of HostConfig.Folders. Session.Ingest checks it too.
+func SessionReadsFile(s *Session, path string) bool {
+	return withinFolders(path, s.host.current().Folders)
+}
+
+// SessionReadsPages reports whether a session may have any web page read by Session.UploadURL, which
+// decides for each address.
+func SessionReadsPages(s *Session) bool { return s.host.current().AllowURL != nil }
+
+// SessionAddsSources reports whether a session may add any source by Session.AddSource, which decides
+// for each.
+func SessionAddsSources(s *Session) bool { return s.host.current().AllowSource != nil }

@@ -781,3 +781,46 @@ func TestReviewByAnotherProgram(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckEdit checks that a check says what an edit would make of a text, and changes nothing.
+func TestCheckEdit(t *testing.T) {
+	t.Parallel()
+	e, a := waiting(t, review.Policy{})
+	const text = "The head of the department approves travel to a customer. [1] Ask early."
+	_, err := e.CheckEdit(t.Context(), reviewer("bob"), a.Run, text)
+	wantErr(t, "CheckEdit without a claim", err, assay.ErrInvalid)
+	view := claimed(t, e, reviewer("bob"), a.Run)
+	for what, call := range map[string]struct {
+		by   assay.Principal
+		text string
+		want error
+	}{
+		"another reviewer": {reviewer("cid"), text, assay.ErrLocked},
+		"a reader":         {reader(), text, assay.ErrForbidden},
+		"no text":          {reviewer("bob"), " ", assay.ErrInvalid},
+		"a long text":      {reviewer("bob"), strings.Repeat("a", MaxReviewText+1), assay.ErrInvalid},
+	} {
+		_, err := e.CheckEdit(t.Context(), call.by, a.Run, call.text)
+		wantErr(t, what, err, call.want)
+	}
+	check, err := e.CheckEdit(t.Context(), reviewer("bob"), a.Run, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check.Answer.Status != assay.Incomplete || len(check.Answer.Claims) != 2 || check.Answer.Claims[1].Reviewer != "bob" || check.Answer.Oversight != nil || len(check.Changes) < 2 {
+		t.Errorf("check = %+v", check)
+	}
+	again, err := e.Review(t.Context(), reviewer("bob"), a.Run)
+	if err != nil || again.Draft.Text != view.Draft.Text || again.Original != nil || len(again.Rulings) > 0 || again.ClaimedBy != "bob" {
+		t.Errorf("the review after a check: %+v, %v", again, err)
+	}
+	if acts := actsByKind(t, e); len(acts["review.edited"])+len(acts["review.decided"]) > 0 {
+		t.Error("a check is in the audit log as an edit")
+	}
+	if _, err := e.Edit(t.Context(), reviewer("bob"), a.Run, text); err != nil {
+		t.Fatal(err)
+	}
+	if got := wantReplay(t, e, a.Run); got.Text != check.Answer.Text || got.Status != check.Answer.Status {
+		t.Errorf("the edit made %q, the check said %q", got.Text, check.Answer.Text)
+	}
+}

@@ -220,13 +220,57 @@ func (e *Engine) Approve(ctx context.Context, principal assay.Principal, id stri
 // of them, the error is assay.ErrQuota or assay.ErrStopped and the text stays as it was. A text, or
 // evidence, of a canary is assay.ErrForbidden, for Approve too.
 func (e *Engine) Edit(ctx context.Context, principal assay.Principal, id, text string) (ReviewSummary, error) {
-	text = strings.TrimSpace(text)
-	if text == "" || len(text) > MaxReviewText {
-		return ReviewSummary{}, fmt.Errorf("run %s: an edited answer has 1 to %d bytes: %w", id, MaxReviewText, assay.ErrInvalid)
+	text, err := editedText(id, text)
+	if err != nil {
+		return ReviewSummary{}, err
 	}
 	return e.decide(ctx, principal, id, func(c review.Case, now time.Time) (review.Case, review.Ruling, error) {
 		return c.Edit(principal, text, hashOf(text), now)
 	})
+}
+
+// editedText returns a text for Edit without spaces around it.
+func editedText(id, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > MaxReviewText {
+		return "", fmt.Errorf("run %s: an edited answer has 1 to %d bytes: %w", id, MaxReviewText, assay.ErrInvalid)
+	}
+	return text, nil
+}
+
+// An EditCheck is the result of the verification of an edited text.
+type EditCheck struct {
+	Answer  assay.Answer    `json:"answer"`  // as Edit would make it
+	Changes []review.Change `json:"changes"` // of words, from the present text
+}
+
+// CheckEdit verifies a text as Edit does, and stores nothing of it. The errors are those of Edit.
+func (e *Engine) CheckEdit(ctx context.Context, principal assay.Principal, id, text string) (check EditCheck, err error) {
+	text, err = editedText(id, text)
+	if err != nil {
+		return EditCheck{}, err
+	}
+	o, r, err := e.reviewer(ctx, principal, id)
+	if err != nil {
+		return EditCheck{}, err
+	}
+	_, ruling, err := o.c.Edit(principal, text, hashOf(text), e.config.Now().UTC())
+	if err == nil {
+		err = e.checkSeesAll(ctx, principal, o, r)
+	}
+	if err != nil {
+		return EditCheck{}, err
+	}
+	ruling.Final = false
+	req, err := questionOf(r)
+	if err != nil {
+		return EditCheck{}, err
+	}
+	after, _, end, err := e.ruleLive(ctx, o, r, req, ruling)
+	if err = errors.Join(err, end(false)); err != nil {
+		return EditCheck{}, err
+	}
+	return EditCheck{after.answer, review.Words(o.draft.present().Text, after.answer.Text)}, nil
 }
 
 // Reject rejects an answer. The asker sees the reason.
@@ -283,28 +327,10 @@ func (e *Engine) storeRuling(ctx context.Context, o openReview, r assay.Run, c r
 	if err != nil {
 		return err
 	}
-	if err := e.screenRuling(ctx, r.ID, o.draft.present(), ruling); err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
-	}
-	journal := &run.Memory{}
-	round := roundOfReview{number: o.c.Rounds, journal: journal}
-	var account store.Account
-	if ruling.Kind == assay.DecisionEdited {
-		if account, err = e.tenant.Ledger().Admit(ctx, store.Admission{Principal: r.Principal}); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, e.settleRuling(ctx, account, journal, err == nil)) }()
-		round.ledger = runLedger{e, r.Principal, account}
-	}
-	before := ruledAnswer{answer: o.draft.present(), text: o.c.Text, edited: o.c.Edited != ""}
-	given := recordedRuling{Ruling: ruling}
-	if ruling.Kind == assay.DecisionEdited {
-		given.Evidence = o.draft.Evidence
-	}
-	round.given = &given
-	after, err := e.ruleScreened(ctx, r, req, round, before)
+	after, ruled, end, err := e.ruleLive(ctx, o, r, req, ruling)
+	defer func() { err = errors.Join(err, end(err == nil)) }()
 	if err != nil {
-		return fmt.Errorf("run %s: %w", r.ID, err)
+		return err
 	}
 	detail := reviewDecided{
 		Policies: policyNames(c.Matches), Decision: ruling.Kind, Outcome: c.Decision, By: c.By,
@@ -317,7 +343,7 @@ func (e *Engine) storeRuling(ctx context.Context, o openReview, r assay.Run, c r
 	if ruling.Kind == assay.DecisionEdited {
 		kind = "review.edited"
 	}
-	with := store.ReviewChange{Records: journal.Records(), Account: account}
+	with := ruled
 	if ruling.Final {
 		kind, detail.Status, with.Answer = "review.decided", after.answer.Status, &after.answer
 	}
@@ -331,6 +357,33 @@ func (e *Engine) storeRuling(ctx context.Context, o openReview, r assay.Run, c r
 	}
 	with.Acts = append(acts, act)
 	return e.change(ctx, o, c, with)
+}
+
+// ruleLive is ruleScreened on the present answer of a review. ruled has the records of the ruling and the
+// account of its model calls. end closes the account; it must be called, with whether ruled was stored.
+func (e *Engine) ruleLive(ctx context.Context, o openReview, r assay.Run, req storedRequest, ruling review.Ruling) (after ruledAnswer, ruled store.ReviewChange, end func(stored bool) error, err error) {
+	end = func(bool) error { return nil }
+	if err := e.screenRuling(ctx, r.ID, o.draft.present(), ruling); err != nil {
+		return after, ruled, end, fmt.Errorf("run %s: %w", r.ID, err)
+	}
+	journal := &run.Memory{}
+	given := recordedRuling{Ruling: ruling}
+	round := roundOfReview{number: o.c.Rounds, journal: journal, given: &given}
+	if ruling.Kind == assay.DecisionEdited {
+		given.Evidence = o.draft.Evidence
+		account, err := e.tenant.Ledger().Admit(ctx, store.Admission{Principal: r.Principal})
+		if err != nil {
+			return after, ruled, end, err
+		}
+		end = func(stored bool) error { return e.settleRuling(ctx, account, journal, stored) }
+		round.ledger, ruled.Account = runLedger{e, r.Principal, account}, account
+	}
+	before := ruledAnswer{answer: o.draft.present(), text: o.c.Text, edited: o.c.Edited != ""}
+	if after, err = e.ruleScreened(ctx, r, req, round, before); err != nil {
+		return after, ruled, end, fmt.Errorf("run %s: %w", r.ID, err)
+	}
+	ruled.Records = journal.Records()
+	return after, ruled, end, nil
 }
 
 // ruleScreened is rule for a live ruling. The error is assay.ErrForbidden if the answer after it, or a

@@ -15,6 +15,9 @@ type (
 
 	// A SearchStage is a part of a search with its time.
 	SearchStage = retrieve.Stage
+
+	// A SearchMark is a part of a hit's text that matches a term of the query.
+	SearchMark = retrieve.Mark
 )
 
 // A SearchReport is the result of a search for display: assay.Results with a reason for each hit.
@@ -62,3 +65,6 @@ func ReportOfSearch(found Explanation, explain bool) SearchReport {
 	}
 	return out
 }
+
+// MarksOfSearch returns the words of a hit that match the terms of its query, as offsets into its text.
+func MarksOfSearch(terms []assay.Term, h assay.Hit) []SearchMark { return retrieve.Marks(terms, h) }

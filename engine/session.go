@@ -63,6 +63,7 @@ var SessionMethods = []SessionMethod{
 	{"PruneRuns", identity.ScopeAsk, true},
 	{"EraseRuns", identity.ScopeAsk, true},
 	{"Prove", identity.ScopeAsk, true},
+	{"CheckProof", identity.ScopeAsk, true},
 	{"Await", identity.ScopeAsk, true},
 	{"Observations", identity.ScopeAsk, true},
 	{"AskOptions", identity.ScopeAsk, true},
@@ -91,13 +92,15 @@ var SessionMethods = []SessionMethod{
 	{"Sync", identity.ScopeIngest, true},
 	{"WatchSource", identity.ScopeIngest, true},
 
-	// A source names credentials and files of this machine, and vectors are counted over all
-	// documents.
+	// A source names credentials and files of this machine, and vectors and the names in
+	// ACLs are counted over all documents.
 	{"AddSource", identity.ScopeAdmin, false},
 	{"RemoveSource", identity.ScopeAdmin, false},
 	{"Vectors", identity.ScopeAdmin, false},
 	{"Embed", identity.ScopeAdmin, false},
 	{"UseEncoder", identity.ScopeAdmin, false},
+	{"RoleModels", identity.ScopeAdmin, false},
+	{"ACLSummary", identity.ScopeAdmin, false},
 
 	{"Reviews", identity.ScopeReview, true},
 	{"Review", identity.ScopeReview, true},
@@ -105,6 +108,7 @@ var SessionMethods = []SessionMethod{
 	{"Release", identity.ScopeReview, true},
 	{"Approve", identity.ScopeReview, true},
 	{"Edit", identity.ScopeReview, true},
+	{"CheckEdit", identity.ScopeReview, true},
 	{"Reject", identity.ScopeReview, true},
 
 	{"Policies", identity.ScopeAdmin, false},
@@ -145,7 +149,11 @@ var SessionMethods = []SessionMethod{
 	{"AuditRuns", identity.ScopeAudit, false},
 	{"AuditRun", identity.ScopeAudit, false},
 	{"AuditLog", identity.ScopeAudit, false},
+	{"AuditSearch", identity.ScopeAudit, false},
 	{"AuditProve", identity.ScopeAudit, false},
+	{"AuditCheckProof", identity.ScopeAudit, false},
+	{"AuditCheckpoints", identity.ScopeAudit, false},
+	{"AuditCompare", identity.ScopeAudit, false},
 	{"AuditReport", identity.ScopeAudit, false},
 	{"AuditCheckpoint", identity.ScopeAudit, false},
 	{"StartEvaluation", identity.ScopeAudit, false},

@@ -323,6 +323,7 @@ func TestReviewsOfOneCollection(t *testing.T) {
 		"Review":  func() error { _, err := narrow.Review(t.Context(), x.waiting); return err },
 		"Claim":   func() error { _, err := narrow.Claim(t.Context(), x.waiting, 0); return err },
 		"Approve": func() error { _, err := narrow.Approve(t.Context(), x.waiting); return err },
+		"Check":   func() error { _, err := narrow.CheckEdit(t.Context(), x.waiting, "no"); return err },
 		"Reject":  func() error { _, err := narrow.Reject(t.Context(), x.waiting, "no"); return err },
 	} {
 		if err := call(); !errors.Is(err, assay.ErrNotFound) {

@@ -643,6 +643,11 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 			_, err := s.Vectors(ctx) // counts all documents: an administrator's figure
 			return nil, err
 		}},
+		{"ACLSummary", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
+			_, err := s.ACLSummary(ctx) // counts all documents: an administrator's figure
+			return nil, err
+		}},
+		{"RoleModels", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.RoleModels(ctx) }},
 		{"Embed", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			_, err := s.Embed(ctx, nil)
 			return nil, err
@@ -708,6 +713,17 @@ func adminProbes(foreign, waiting string) []probe {
 			return signed.Size, err
 		}},
 		{"AuditLog", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.AuditLog(ctx, 0, MaxAuditEntries) }},
+		{"CheckProof", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.CheckProof(ctx, foreign) }},
+		{"AuditCheckProof", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.AuditCheckProof(ctx, foreign) }},
+		{"AuditCheckpoints", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			all, _, err := s.AuditCheckpoints(ctx)
+			return all, err
+		}},
+		{"AuditCompare", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.AuditCompare(ctx, "no note", "") }},
+		{"AuditSearch", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			all, _, err := s.AuditSearch(ctx, AuditFilter{Limit: MaxAuditEntries, Records: true})
+			return all, err
+		}},
 		{"AuditReport", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.AuditReport(ctx, governance.Options{}) }},
 		{"Await", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -722,6 +738,9 @@ func adminProbes(foreign, waiting string) []probe {
 		{"Release", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Release(ctx, waiting) }},
 		{"Approve", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Approve(ctx, waiting) }},
 		{"Edit", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Edit(ctx, waiting, "Another text.") }},
+		{"CheckEdit", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return s.CheckEdit(ctx, waiting, "Another text.")
+		}},
 		{"Reject", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Reject(ctx, waiting, "a probe") }},
 		{"Policies", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Policies(ctx) }},
 		{"SetPolicy", func(ctx ctx, s *Session, x *trustWorld) (any, error) {

@@ -77,31 +77,35 @@ func auditedRun(r assay.Run) AuditedRun {
 // note that the key has not signed.
 func (s *Session) AuditCheckpoint(ctx context.Context, note, key string) (audit.Signed, error) {
 	return call(ctx, s, "AuditCheckpoint", func(c *sessionCall) (audit.Signed, error) {
-		registry := c.engine.tenant.Registry()
-		current, err := audit.CurrentKey(ctx, registry)
-		if err != nil {
-			return audit.Signed{}, err
-		}
-		if key = cmp.Or(key, current); key == "" {
-			return audit.Signed{}, fmt.Errorf("no checkpoint was published yet: %w", assay.ErrNotFound)
-		}
-		v, err := audit.NewVerifier(key)
-		if err != nil {
-			return audit.Signed{}, fmt.Errorf("verifier key: %w: %w", assay.ErrInvalid, err)
-		}
-		if note != "" {
-			signed, err := v.Open([]byte(note))
-			if err != nil {
-				return audit.Signed{}, fmt.Errorf("checkpoint: %w: %w", assay.ErrInvalid, err)
-			}
-			return signed, nil
-		}
-		published, err := audit.Published(ctx, registry)
-		if err != nil {
-			return audit.Signed{}, err
-		}
-		return newestSigned(v, published)
+		return c.engine.openCheckpoint(ctx, note, key)
 	})
+}
+
+func (e *Engine) openCheckpoint(ctx context.Context, note, key string) (audit.Signed, error) {
+	registry := e.tenant.Registry()
+	current, err := audit.CurrentKey(ctx, registry)
+	if err != nil {
+		return audit.Signed{}, err
+	}
+	if key = cmp.Or(key, current); key == "" {
+		return audit.Signed{}, fmt.Errorf("no checkpoint was published yet: %w", assay.ErrNotFound)
+	}
+	v, err := audit.NewVerifier(key)
+	if err != nil {
+		return audit.Signed{}, fmt.Errorf("verifier key: %w: %w", assay.ErrInvalid, err)
+	}
+	if note != "" {
+		signed, err := v.Open([]byte(note))
+		if err != nil {
+			return audit.Signed{}, fmt.Errorf("checkpoint: %w: %w", assay.ErrInvalid, err)
+		}
+		return signed, nil
+	}
+	published, err := audit.Published(ctx, registry)
+	if err != nil {
+		return audit.Signed{}, err
+	}
+	return newestSigned(v, published)
 }
 
 // newestSigned returns the largest of the checkpoints that a known key signed.

@@ -83,6 +83,13 @@ func (s *Session) Edit(ctx context.Context, id, text string) (ReviewSummary, err
 	})
 }
 
+// CheckEdit is Engine.CheckEdit.
+func (s *Session) CheckEdit(ctx context.Context, id, text string) (EditCheck, error) {
+	return reviewCall(ctx, s, "CheckEdit", id, func(c *sessionCall) (EditCheck, error) {
+		return c.engine.CheckEdit(ctx, c.acting, id, text)
+	})
+}
+
 // Reject is Engine.Reject.
 func (s *Session) Reject(ctx context.Context, id, reason string) (ReviewSummary, error) {
 	return reviewCall(ctx, s, "Reject", id, func(c *sessionCall) (ReviewSummary, error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"reflect"
 
@@ -52,7 +51,7 @@ func collectionRoutes() []Route {
 			r.Stream, r.MaxBody, r.Events = true, engine.MaxUploadBytes, uploadEvents()
 		}),
 		returning[UploadReport](raw("POST", "/api/v1/collections/{collection}/documents", "documents.upload", "Upload", "Upload several documents", uploadDocuments)).with(func(r *Route) {
-			r.Stream, r.MaxBody, r.Events = true, maxMultipart, uploadEvents()
+			r.Stream, r.MaxBody, r.Events = true, MaxFormBytes, uploadEvents()
 		}),
 		returning[FileOutcome](raw("POST", "/api/v1/collections/{collection}/pages", "documents.fetch", "UploadURL", "Read a web page into a collection", fetchDocument), http.StatusCreated).with(func(r *Route) {
 			r.Stream, r.Events = true, uploadEvents()
@@ -87,12 +86,6 @@ type CollectionSettings struct {
 	ChunkOverlap int    `json:"chunk_overlap,omitempty"`
 }
 
-// Bounds of a request with several documents.
-const (
-	maxMultipart = 512 << 20
-	maxParts     = 1000
-)
-
 // A FileOutcome is the outcome of one uploaded document.
 type FileOutcome struct {
 	Name      string                   `json:"name"` // as it was sent: a name, or a URL
@@ -108,7 +101,8 @@ type UploadReport struct {
 	Files []FileOutcome `json:"files"`
 }
 
-func outcomeOf(name string, u engine.Uploaded) FileOutcome {
+// OutcomeOf returns the outcome of a document that was uploaded under a name.
+func OutcomeOf(name string, u engine.Uploaded) FileOutcome {
 	o := FileOutcome{Name: name, URI: u.URI, Outcome: u.Outcome, Documents: []engine.DocumentSummary{}, Skipped: []engine.Skipped{}}
 	for _, d := range u.Documents {
 		o.Documents = append(o.Documents, engine.SummaryOfDocument(d))
@@ -168,7 +162,7 @@ func (x *exchange) store(name string, fn func(context.Context, func(engine.Inges
 			progress(x.r.Context(), yield, func(ctx context.Context, send func(message)) error {
 				uploaded, err := fn(ctx, func(p engine.IngestProgress) { send(message{event: "progress", data: showProgress(p)}) })
 				if err == nil {
-					send(message{event: "file", data: outcomeOf(name, uploaded)})
+					send(message{event: "file", data: OutcomeOf(name, uploaded)})
 				}
 				return err
 			})
@@ -190,7 +184,7 @@ func (x *exchange) store(name string, fn func(context.Context, func(engine.Inges
 			return err
 		}
 	}
-	return x.reply(outcomeOf(name, uploaded))
+	return x.reply(OutcomeOf(name, uploaded))
 }
 
 // progress yields the messages that fn sends, in their order, and its error.
@@ -228,11 +222,10 @@ type uploadIn struct {
 // uploadDocuments stores the files of a form. A field "metadata" holds the metadata and ACL of the
 // files after it, up to the next one.
 func uploadDocuments(x *exchange, in uploadIn) error {
-	_, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
-	if err != nil || params["boundary"] == "" {
-		return fmt.Errorf("multipart/form-data without a boundary: %w", errMediaType)
+	form, err := OpenForm(x.r.Header.Get("Content-Type"), in.Body)
+	if err != nil {
+		return err
 	}
-	form := multipart.NewReader(in.Body, params["boundary"])
 	if x.media == typeEvents {
 		return x.stream(func(yield func(message, error) bool) {
 			progress(x.r.Context(), yield, func(ctx context.Context, send func(message)) error {
@@ -253,31 +246,24 @@ func uploadDocuments(x *exchange, in uploadIn) error {
 
 // uploadParts stores the files of a form one after the other, so that uploads of others get their
 // turn in between. send may be nil.
-func (x *exchange) uploadParts(ctx context.Context, collection string, form *multipart.Reader, send func(message)) (UploadReport, error) {
+func (x *exchange) uploadParts(ctx context.Context, collection string, form *Form, send func(message)) (UploadReport, error) {
 	report := UploadReport{Files: []FileOutcome{}}
 	var metadata []byte
-	for n := 0; ; n++ {
-		part, err := form.NextRawPart()
+	for {
+		part, err := form.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return report, badForm(err)
-		}
-		if n == maxParts {
-			return report, fmt.Errorf("the form has more than %d parts: %w", maxParts, assay.ErrInvalid)
-		}
-		name, isFile, err := partName(part)
-		if err != nil {
 			return report, err
 		}
-		if !isFile {
-			if metadata, err = readMetadata(part, name); err != nil {
+		if !part.IsFile {
+			if metadata, err = readMetadata(part); err != nil {
 				return report, err
 			}
 			continue
 		}
-		o, err := x.uploadPart(ctx, engine.Upload{Collection: collection, Name: name, Body: partReader{part}, Type: mediaType(part.Header.Get("Content-Type")), Sidecar: metadata}, send)
+		o, err := x.uploadPart(ctx, engine.Upload{Collection: collection, Name: part.Name, Body: part, Type: part.Type, Sidecar: metadata}, send)
 		if err != nil {
 			return report, err
 		}
@@ -296,9 +282,9 @@ func (x *exchange) uploadPart(ctx context.Context, u engine.Upload, send func(me
 		u.Progress = func(p engine.IngestProgress) { send(message{event: "progress", data: showProgress(p)}) }
 	}
 	uploaded, err := x.session.Upload(ctx, u)
-	o := outcomeOf(u.Name, uploaded)
+	o := OutcomeOf(u.Name, uploaded)
 	if err != nil {
-		if ctx.Err() != nil || endsForm(err) {
+		if ctx.Err() != nil || EndsForm(err) {
 			return o, err
 		}
 		p := x.problem(err)
@@ -310,68 +296,12 @@ func (x *exchange) uploadPart(ctx context.Context, u engine.Upload, send func(me
 	return o, nil
 }
 
-// endsForm reports whether an error concerns the files that follow as well: the body cannot be read
-// on, or the caller may not upload.
-func endsForm(err error) bool {
-	var part multipartError
-	kind := problemKindOf(err)
-	_, whole := errors.AsType[*http.MaxBytesError](err)
-	unreadable := whole || isSlow(err) || errors.As(err, &part)
-	return unreadable || kind.Status == http.StatusUnauthorized || kind.Name == "stopped"
-}
-
-// A multipartError means that a form is malformed.
-type multipartError struct{ err error }
-
-func (e multipartError) Error() string { return "the form is malformed: " + e.err.Error() }
-func (e multipartError) Unwrap() error { return assay.ErrInvalid }
-
-// badForm returns the error for a form that cannot be read on.
-func badForm(err error) error {
-	if isTooLarge(err) || isSlow(err) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return multipartError{err}
-}
-
-// A partReader is a part whose errors are those of badForm.
-type partReader struct{ part io.Reader }
-
-func (r partReader) Read(p []byte) (int, error) {
-	n, err := r.part.Read(p)
-	if err != nil && err != io.EOF {
-		err = badForm(err)
-	}
-	return n, err
-}
-
-// partName returns the name of a part, and whether it is a file. The name of a file is a path, as the
-// client wrote it.
-func partName(part *multipart.Part) (name string, isFile bool, err error) {
-	disposition, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
-	if err != nil || disposition != "form-data" {
-		return "", false, multipartError{fmt.Errorf("a part has no Content-Disposition form-data")}
-	}
-	name, isFile = params["filename"]
-	if !isFile {
-		name = params["name"]
-	}
-	return name, isFile, nil
-}
-
 // readMetadata reads the field "metadata". Another one is assay.ErrInvalid.
-func readMetadata(part *multipart.Part, name string) ([]byte, error) {
-	if name != "metadata" {
-		return nil, fmt.Errorf("the form has a field %q, which is neither a file nor metadata: %w", name, assay.ErrInvalid)
+func readMetadata(part *FormPart) ([]byte, error) {
+	if part.Name != "metadata" {
+		return nil, fmt.Errorf("the form has a field %q, which is neither a file nor metadata: %w", part.Name, assay.ErrInvalid)
 	}
-	data, err := io.ReadAll(io.LimitReader(part, source.MaxSidecarBytes+1))
-	if err != nil {
-		return nil, badForm(err)
-	}
-	if len(data) > source.MaxSidecarBytes {
-		return nil, fmt.Errorf("the metadata has more than %d bytes: %w", source.MaxSidecarBytes, assay.ErrInvalid)
-	}
-	return data, nil
+	return part.Text(source.MaxSidecarBytes)
 }
 
 // mediaType returns the media type of a Content-Type, or "" for one that tells nothing about the

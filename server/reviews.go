@@ -27,6 +27,10 @@ func reviewRoutes() []Route {
 				return s.Approve(ctx, in.Run)
 			}),
 		route("POST", "/api/v1/reviews/{run}/edit", "reviews.edit", "Edit", "Replace the text of a draft, which is verified again", edit),
+		route("POST", "/api/v1/reviews/{run}/check", "reviews.check", "CheckEdit", "Verify an edited text as an edit does, and store nothing of it",
+			func(ctx context.Context, s *engine.Session, in editIn) (engine.EditCheck, error) {
+				return s.CheckEdit(ctx, in.Run, in.Body.Text)
+			}),
 		route("POST", "/api/v1/reviews/{run}/reject", "reviews.reject", "Reject", "Reject an answer", reject),
 	}
 }

@@ -316,6 +316,7 @@ var bodies = map[string]string{
 	"explain":           `{"text": "Falcon project"}`,
 	"runs.fork":         `{"step": "1"}`,
 	"vectors.use":       `{"name": ""}`,
+	"reviews.check":     `{"text": "The Falcon project has a sponsor."}`,
 	"reviews.edit":      `{"text": "The Falcon project has a sponsor."}`,
 	"reviews.reject":    `{"reason": "a probe"}`,
 	"policies.set":      `{"name": "", "groups": ["no-group"]}`,

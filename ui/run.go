@@ -77,7 +77,7 @@ type runPage struct {
 	// The rest is set if the run has an answer.
 	Text     answerText
 	Verdicts []verdictCount
-	Sources  []source
+	Sources  []shownSource
 	Closest  []closest
 	Searched []searched
 	State    answerState

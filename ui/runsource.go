@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/engine"
 )
 
-// A source is one numbered source of an answer with the words that were quoted from it.
-type source struct {
+// A shownSource is one numbered source of an answer with the words that were quoted from it.
+type shownSource struct {
 	Number     int
 	Title      string
 	Heading    string
@@ -49,12 +49,12 @@ type quotePart struct {
 
 // sourcesOf returns the sources of an answer by number. Passages around the quotes are those that the
 // run's searches returned. open says that the user may open documents.
-func sourcesOf(a assay.Answer, found passages, open bool) []source {
+func sourcesOf(a assay.Answer, found passages, open bool) []shownSource {
 	claims := claimsByQuote(a)
-	var all []source
+	var all []shownSource
 	for _, cited := range a.Sources() {
 		first := cited[0]
-		s := source{
+		s := shownSource{
 			Number: first.Number, Title: titleOf(first.Title, first.URI), Heading: headingOf(first.Title, first.Heading), Collection: first.Collection,
 			From: fromOf(first.Origin), Aliases: first.Aliases, Original: webAddress(first.URI, first.Page),
 		}

@@ -133,7 +133,7 @@ func sidesOf(p runPage) []side {
 		if n < 0 {
 			n, keys = len(keys), append(keys, key)
 			one := side{Title: titleOf(c.Title, c.URI), Place: placeOf(c.Page, c.Line), Version: cut(c.Version, 8)}
-			if s := slices.IndexFunc(p.Sources, func(s source) bool { return s.Number == c.Number }); s >= 0 {
+			if s := slices.IndexFunc(p.Sources, func(s shownSource) bool { return s.Number == c.Number }); s >= 0 {
 				one.Link = p.Sources[s].Document
 			}
 			sides = append(sides, one)

@@ -33,6 +33,7 @@ type Pages struct {
 	assets    *assets
 	templates map[string]*template.Template
 	sessions  *sessions
+	secrets   *secrets
 }
 
 // Mount adds the pages to a server. It must be called before the server's first request.
@@ -40,7 +41,7 @@ func Mount(c Config) (*Pages, error) {
 	if c.Server == nil || c.Log == nil {
 		return nil, fmt.Errorf("ui: no server or no log: %w", assay.ErrInvalid)
 	}
-	p := &Pages{config: c, sessions: newSessions()}
+	p := &Pages{config: c, sessions: newSessions(), secrets: newSecrets()}
 	var err error
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err

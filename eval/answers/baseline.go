@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/eval/testset"
 )
 
 // A Baseline is the stored result of an evaluation, with which later ones are compared.
@@ -178,4 +179,27 @@ func (t *tally) againstBaseline(b Baseline) []Paired {
 		}
 	}
 	return t.against("baseline", values)
+}
+
+// Differences compares the outcomes of a report with a baseline on the questions that both have, measure
+// by measure, as Summarise does with SummaryOptions.Baseline. The result has the name of the system in
+// the baseline; ok is false if the baseline lacks the system.
+func Differences(s System, b Baseline) (all []Paired, ok bool) {
+	base, ok := b.system(s.Name)
+	if !ok {
+		return nil, false
+	}
+	cases := make([]testset.Case, len(s.Outcomes))
+	for i, o := range s.Outcomes {
+		cases[i] = o.Case
+	}
+	t := newTally(s.Name, cases)
+	for i, o := range s.Outcomes {
+		t.add(i, o, false)
+	}
+	all = t.againstBaseline(b)
+	for i := range all {
+		all[i].Other = base.Name
+	}
+	return all, true
 }

@@ -32,8 +32,7 @@ type Tolerance struct {
 	Max       *float64 `yaml:"max"`
 }
 
-// ReadGate reads a gate. An unknown key, a negative tolerance, a bound that is not finite, and a
-// gate without a bound are assay.ErrInvalid, because a typing error must not let every report pass.
+// ReadGate reads a gate from a file, see ParseGate.
 func ReadGate(file string) (Gate, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,6 +41,13 @@ func ReadGate(file string) (Gate, error) {
 	if err != nil {
 		return Gate{}, err
 	}
+	return ParseGate(file, data)
+}
+
+// ParseGate reads a gate, which errors call by the name of its file. An unknown key, a negative
+// tolerance, a bound that is not finite, and a gate without a bound are assay.ErrInvalid, because a
+// typing error must not let every report pass.
+func ParseGate(file string, data []byte) (Gate, error) {
 	var g Gate
 	if err := safeyaml.Check(data); err != nil {
 		return g, fmt.Errorf("the gate %s: %w", file, err)

@@ -54,6 +54,7 @@ type Result struct {
 // A Question is the outcome of one question under one strategy.
 type Question struct {
 	ID       string             `json:"id"`
+	Asked    string             `json:"asked,omitempty"` // hash of the question, so that evaluations are compared on equal questions
 	Strategy string             `json:"strategy"`
 	Run      string             `json:"run,omitempty"` // which its owner can see
 	Status   assay.Status       `json:"status,omitempty"`
@@ -159,7 +160,7 @@ func result(ctx context.Context, set testset.Dataset, contenders []answers.Conte
 		if err != nil {
 			return nil, err
 		}
-		r.Questions = append(r.Questions, Question{o.ID, o.System, o.Run, o.Answer.Status, o.Right, o.Lost, o.Error != "", o.Metrics})
+		r.Questions = append(r.Questions, Question{o.ID, hashOf(o.Question), o.System, o.Run, o.Answer.Status, o.Right, o.Lost, o.Error != "", o.Metrics})
 	}
 	return json.Marshal(r)
 }
