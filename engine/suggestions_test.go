@@ -36,7 +36,7 @@ func uploadTo(t *testing.T, s *Session, collection, name, text string, allow ...
 	t.Helper()
 	sidecar := []byte(nil)
 	if len(allow) > 0 {
-		sidecar = fmt.Appendf(nil, "acl:\n  allow: [%s]\n", strings.Join(allow, ", "))
+		sidecar = fmt.Appendf(nil, `{"acl": ["%s"]}`, strings.Join(allow, `", "`))
 	}
 	if _, err := s.Upload(t.Context(), Upload{Collection: collection, Name: name, Body: strings.NewReader(text), Sidecar: sidecar}); err != nil {
 		t.Fatal(err)
