@@ -209,7 +209,7 @@ func TestConversation(t *testing.T) {
 	}
 	has(t, x.page("ann", again), []string{"And how long is parental leave?", `href="` + first + `"`, "effort thorough"})
 	cached := x.ask("ann", annualLeave)
-	has(t, x.page("ann", cached), []string{"the verified answer of <a href=\"" + first, "Answer anew"})
+	has(t, x.page("ann", cached), []string{`<span class="around"> Up to five days of unused leave`, "the verified answer of <a href=\"" + first, "Answer anew"})
 }
 
 // TestReviewed checks the page of a run before and after a reviewer's decision.
@@ -359,6 +359,10 @@ func TestCancel(t *testing.T) {
 	has(t, x.page("ann", path), []string{"It was cancelled."}, `class="answer"`)
 	if r := x.post("ann", path+"/cancel", nil); r.StatusCode != http.StatusSeeOther {
 		t.Errorf("cancel again: status %d", r.StatusCode)
+	}
+	has(t, x.page("ann", path), []string{"had ended already"})
+	if r := x.post("ann", path+"/resume", nil); r.StatusCode != http.StatusSeeOther {
+		t.Errorf("resume: status %d", r.StatusCode)
 	}
 	has(t, x.page("ann", path), []string{"had ended already"})
 }
