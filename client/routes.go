@@ -205,6 +205,143 @@ func (c *Client) RunsProve(ctx context.Context, id string) (io.ReadCloser, error
 	return resp.Body, nil
 }
 
+// RunsShareParams are the parameters of RunsShare. Zero fields are not sent.
+type RunsShareParams struct {
+	Days int // until it expires; 0: 30
+}
+
+// RunsShare calls POST /api/v1/runs/{id}/shares: make a link to the answer of a run.
+func (c *Client) RunsShare(ctx context.Context, id string, params RunsShareParams) (NewShare, error) {
+	q := newCall(http.MethodPost, "/api/v1/runs/{id}/shares", id)
+	q.param("days", params.Days)
+	return fetch[NewShare](ctx, c, q)
+}
+
+// RunsShares calls GET /api/v1/runs/{id}/shares: list the links to the answer of a run, newest first.
+func (c *Client) RunsShares(ctx context.Context, id string) (ShareList, error) {
+	q := newCall(http.MethodGet, "/api/v1/runs/{id}/shares", id)
+	return fetch[ShareList](ctx, c, q)
+}
+
+// RunsUnshare calls DELETE /api/v1/runs/{id}/shares/{share}: revoke a link to the answer of a run.
+func (c *Client) RunsUnshare(ctx context.Context, id string, share string) error {
+	q := newCall(http.MethodDelete, "/api/v1/runs/{id}/shares/{share}", id, share)
+	return c.finish(ctx, q)
+}
+
+// SharedShow calls GET /api/v1/shared/{token}: show the answer that a link opens, if the caller may see every document that it rests on.
+func (c *Client) SharedShow(ctx context.Context, token string) (SharedRun, error) {
+	q := newCall(http.MethodGet, "/api/v1/shared/{token}", token)
+	return fetch[SharedRun](ctx, c, q)
+}
+
+// RunsJudge calls PUT /api/v1/runs/{id}/feedback: say whether an answer is right.
+func (c *Client) RunsJudge(ctx context.Context, id string, body NewFeedback) (Feedback, error) {
+	q := newCall(http.MethodPut, "/api/v1/runs/{id}/feedback", id)
+	q.json(body)
+	return fetch[Feedback](ctx, c, q)
+}
+
+// RunsFeedback calls GET /api/v1/runs/{id}/feedback: show the caller's judgement of an answer.
+func (c *Client) RunsFeedback(ctx context.Context, id string) (Feedback, error) {
+	q := newCall(http.MethodGet, "/api/v1/runs/{id}/feedback", id)
+	return fetch[Feedback](ctx, c, q)
+}
+
+// RunsUnjudge calls DELETE /api/v1/runs/{id}/feedback: withdraw the caller's judgement of an answer.
+func (c *Client) RunsUnjudge(ctx context.Context, id string) error {
+	q := newCall(http.MethodDelete, "/api/v1/runs/{id}/feedback", id)
+	return c.finish(ctx, q)
+}
+
+// SharedJudge calls PUT /api/v1/shared/{token}/feedback: say whether an answer that a link opens is right.
+func (c *Client) SharedJudge(ctx context.Context, token string, body NewFeedback) (Feedback, error) {
+	q := newCall(http.MethodPut, "/api/v1/shared/{token}/feedback", token)
+	q.json(body)
+	return fetch[Feedback](ctx, c, q)
+}
+
+// SharedFeedback calls GET /api/v1/shared/{token}/feedback: show the caller's judgement of an answer that a link opens.
+func (c *Client) SharedFeedback(ctx context.Context, token string) (Feedback, error) {
+	q := newCall(http.MethodGet, "/api/v1/shared/{token}/feedback", token)
+	return fetch[Feedback](ctx, c, q)
+}
+
+// SharedUnjudge calls DELETE /api/v1/shared/{token}/feedback: withdraw the caller's judgement of an answer that a link opens.
+func (c *Client) SharedUnjudge(ctx context.Context, token string) error {
+	q := newCall(http.MethodDelete, "/api/v1/shared/{token}/feedback", token)
+	return c.finish(ctx, q)
+}
+
+// FeedbackListParams are the parameters of FeedbackList. Zero fields are not sent.
+type FeedbackListParams struct {
+	Verdict    string // right, wrong, not_asked
+	Unlabelled bool   // only of runs from which no question was made
+	Cursor     string
+	Limit      int // 1 to 500; default 50
+}
+
+// FeedbackList calls GET /api/v1/feedback: list the judgements of all users, the last changed first.
+func (c *Client) FeedbackList(ctx context.Context, params FeedbackListParams) (FeedbackPage, error) {
+	q := newCall(http.MethodGet, "/api/v1/feedback")
+	q.param("verdict", params.Verdict)
+	q.param("unlabelled", params.Unlabelled)
+	q.param("cursor", params.Cursor)
+	q.param("limit", params.Limit)
+	return fetch[FeedbackPage](ctx, c, q)
+}
+
+// FeedbackLabelParams are the parameters of FeedbackLabel. Zero fields are not sent.
+type FeedbackLabelParams struct {
+	User string // whose judgement it is
+	Set  string
+}
+
+// FeedbackLabel calls POST /api/v1/feedback/{run}/label: make a labelled question of a judgement.
+func (c *Client) FeedbackLabel(ctx context.Context, run string, body *Labels, params FeedbackLabelParams) (StoredQuestion, error) {
+	q := newCall(http.MethodPost, "/api/v1/feedback/{run}/label", run)
+	q.json(body)
+	q.param("user", params.User)
+	q.param("set", params.Set)
+	return fetch[StoredQuestion](ctx, c, q)
+}
+
+// QuestionsSets calls GET /api/v1/questions: list sets of labelled questions.
+func (c *Client) QuestionsSets(ctx context.Context) (QuestionSets, error) {
+	q := newCall(http.MethodGet, "/api/v1/questions")
+	return fetch[QuestionSets](ctx, c, q)
+}
+
+// QuestionsShow calls GET /api/v1/questions/{set}: show a set of labelled questions, those that the caller may see.
+func (c *Client) QuestionsShow(ctx context.Context, set string) (QuestionSet, error) {
+	q := newCall(http.MethodGet, "/api/v1/questions/{set}", set)
+	return fetch[QuestionSet](ctx, c, q)
+}
+
+// QuestionsExport calls GET /api/v1/questions/{set}/export: download a set of labelled questions, one a line, for assay eval. The caller closes the body.
+func (c *Client) QuestionsExport(ctx context.Context, set string) (io.ReadCloser, error) {
+	q := newCall(http.MethodGet, "/api/v1/questions/{set}/export", set)
+	q.header.Set("Accept", "*/*")
+	resp, err := c.send(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// QuestionsLabel calls PUT /api/v1/questions/{set}/{run}: replace the labels of a question.
+func (c *Client) QuestionsLabel(ctx context.Context, set string, run string, body Labels) (StoredQuestion, error) {
+	q := newCall(http.MethodPut, "/api/v1/questions/{set}/{run}", set, run)
+	q.json(body)
+	return fetch[StoredQuestion](ctx, c, q)
+}
+
+// QuestionsRemove calls DELETE /api/v1/questions/{set}/{run}: remove a question from a set.
+func (c *Client) QuestionsRemove(ctx context.Context, set string, run string) error {
+	q := newCall(http.MethodDelete, "/api/v1/questions/{set}/{run}", set, run)
+	return c.finish(ctx, q)
+}
+
 // SearchGetParams are the parameters of SearchGet. Zero fields are not sent.
 type SearchGetParams struct {
 	Text       string
@@ -1272,6 +1409,15 @@ type EncoderChoice struct {
 	Source string `json:"source,omitempty"` // where it came from, for display
 }
 
+// A EngineShare is a link to the answer of a run.
+type EngineShare struct {
+	ID      string    `json:"id"` // names it among the shares of the run; it opens nothing
+	Run     string    `json:"run"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	Expired bool      `json:"expired"`
+}
+
 // A EngineStep is one step of a run in a form for display.
 type EngineStep struct {
 	Ordinal  int                  `json:"ordinal"` // position in the journal; -1 if it has none yet
@@ -1404,6 +1550,41 @@ type Fault struct {
 	Run string `json:"run"`
 	Why string `json:"why"`
 }
+
+// A Feedback is a user's judgement about the answer of a run.
+type Feedback struct {
+	Run     string    `json:"run"`
+	User    string    `json:"user"`
+	Updated time.Time `json:"updated"`
+	NewFeedback
+}
+
+// A FeedbackEntry is the feedback of any user. Its texts, and those of the run, are there only if the
+// reader may see every document that they may come from.
+type FeedbackEntry struct {
+	Feedback
+	Visible  bool         `json:"visible"`
+	Question string       `json:"question,omitempty"`
+	Status   assay.Status `json:"status,omitempty"`
+	Text     string       `json:"text,omitempty"` // of the answer
+	Sets     []string     `json:"sets"`           // question sets with a question from the run
+}
+
+// A FeedbackPage is a part of a list of feedback.
+type FeedbackPage struct {
+	Feedback []FeedbackEntry `json:"feedback"`
+	Next     string          `json:"next,omitempty"` // cursor of the next part; empty: there is none
+}
+
+// A FeedbackVerdict is a user's judgement of an answer.
+type FeedbackVerdict string
+
+// Values of FeedbackVerdict.
+const (
+	FeedbackRight    FeedbackVerdict = "right"     // the outcome is right; of a question that is not answered too
+	FeedbackWrong    FeedbackVerdict = "wrong"     // the outcome is wrong
+	FeedbackNotAsked FeedbackVerdict = "not_asked" // the answer is about something else
+)
 
 // A FetchRequest names a web page to read.
 type FetchRequest struct {
@@ -1664,6 +1845,34 @@ type KeyList struct {
 	Keys []Key `json:"keys"` // also expired and revoked ones
 }
 
+// A LabelPlace is a place in a document that a right answer rests on.
+type LabelPlace struct {
+	Document string `json:"document"`        // its URI
+	Start    int    `json:"start,omitempty"` // byte offset in the document's text; with End 0: all of it
+	End      int    `json:"end,omitempty"`
+	Quote    string `json:"quote,omitempty"` // the text of the span
+}
+
+// A LabelledQuestion is a line of a set of questions, as docs/formats.md describes it.
+type LabelledQuestion struct {
+	ID           string       `json:"id"` // of the run from which it was made
+	Question     string       `json:"question"`
+	History      []assay.Turn `json:"conversation,omitempty"`
+	Filter       assay.Filter `json:"filter,omitzero"`
+	Collections  []string     `json:"collections,omitempty"`
+	Answers      []string     `json:"answers,omitempty"`
+	Gold         []LabelPlace `json:"gold,omitempty"`
+	Unanswerable bool         `json:"unanswerable,omitempty"`
+	Conflicting  *bool        `json:"conflicting,omitempty"` // nil: unknown
+}
+
+// Labels are what is known of the right outcome of a question. At least one is set.
+type Labels struct {
+	Answers      []string     `json:"answers,omitempty"` // any of them is right
+	Places       []LabelPlace `json:"places,omitempty"`  // any of them; the quotes find Start and End
+	Unanswerable bool         `json:"unanswerable,omitempty"`
+}
+
 // LimitLimits are the limits of one subject. A limit of 0 allows nothing; a missing measure has no limit.
 type LimitLimits map[Measure]int64
 
@@ -1732,12 +1941,29 @@ type NewCanary struct {
 	Collection string `json:"collection,omitempty"` // empty: "default"
 }
 
+// NewFeedback is a user's judgement as it is given.
+type NewFeedback struct {
+	Verdict FeedbackVerdict `json:"verdict"`
+	Note    string          `json:"note,omitempty"`
+
+	// Answer and Place correct an answer that is wrong. Document is the URI or the ID of a document that
+	// the user sees. Start and End are found by the Quote, which must be in its text.
+	Answer string      `json:"answer,omitempty"`
+	Place  *LabelPlace `json:"place,omitempty"`
+}
+
 // A NewKey is the request for an API key.
 type NewKey struct {
 	User    string    `json:"user,omitempty"`   // empty: the caller
 	Groups  []string  `json:"groups,omitempty"` // some of the caller's
 	Roles   []string  `json:"roles"`            // such as "reader" or "editor:handbook,policies"; no more than the caller's
 	Expires time.Time `json:"expires,omitzero"` // none: never
+}
+
+// A NewShare is a share with the token that opens it. The store keeps only a hash of the token.
+type NewShare struct {
+	EngineShare
+	Token string `json:"token"`
 }
 
 // A NewSource describes a source to add.
@@ -1926,6 +2152,24 @@ type PrunedRuns struct {
 	// remaining run cites. It is 0 if another process was writing documents.
 	Versions int  `json:"versions"`
 	Writing  bool `json:"writing,omitempty"` // another process was writing; the next ingest drops the versions
+}
+
+// A QuestionSet is a named set of questions.
+type QuestionSet struct {
+	Name      string           `json:"name"`
+	Questions []StoredQuestion `json:"questions"` // in the order in which they were added
+	Hidden    int              `json:"hidden"`    // questions from documents that the reader may not see
+}
+
+// A QuestionSetSummary is a set in a list.
+type QuestionSetSummary struct {
+	Name      string    `json:"name"`
+	Questions int       `json:"questions"` // with those that the reader does not see
+	Updated   time.Time `json:"updated"`
+}
+
+type QuestionSets struct {
+	Sets []QuestionSetSummary `json:"sets"`
 }
 
 // Ranks are a hit's ranks in the lists of the individual searches, from 1; 0 means not in the list.
@@ -2250,13 +2494,17 @@ type Settings struct {
 	Verify   VerifySettings   `json:"verify"`
 }
 
-// A Share is a fraction with its counts.
-type Share struct {
-	Count int `json:"count"`
-	Of    int `json:"of"`
+type ShareList struct {
+	Shares []EngineShare `json:"shares"`
+}
 
-	// Share is Count / Of, in [0, 1]; 0 if Of is 0.
-	Share float64 `json:"share"`
+// A SharedRun is what a share shows of a run: the answer with its citations, without the trace.
+type SharedRun struct {
+	Run     string       `json:"run"`
+	User    string       `json:"user"` // whose run it is
+	Asked   time.Time    `json:"asked"`
+	Expires time.Time    `json:"expires"` // of the share
+	Answer  assay.Answer `json:"answer"`
 }
 
 // Signals are the statistics of a group of runs. Repeated answers count only towards Runs, Cached,
@@ -2266,17 +2514,17 @@ type Signals struct {
 	Ended        int            `json:"ended"`
 	Failed       int            `json:"failed"`
 	Cached       int            `json:"cached"`
-	FirstTry     Share          `json:"sufficient_first_try"` // of the graded runs
+	FirstTry     StatsShare     `json:"sufficient_first_try"` // of the graded runs
 	Iterations   Distribution   `json:"iterations"`
 	TopRelevance Distribution   `json:"top_relevance"`
-	Rejected     Share          `json:"claims_rejected"` // of the claims
-	NotFound     Share          `json:"not_found"`       // of the runs with an answer
-	Incomplete   Share          `json:"incomplete"`
-	CapHits      Share          `json:"cap_hits"`     // of the runs with an answer
-	ToolErrors   Share          `json:"tool_errors"`  // of the calls of tools
-	ModelErrors  Share          `json:"model_errors"` // of the attempts to call a model
-	Complete     Share          `json:"complete_traces"`
-	Stale        Share          `json:"stale_citations"` // of the citations; their document was replaced or removed since
+	Rejected     StatsShare     `json:"claims_rejected"` // of the claims
+	NotFound     StatsShare     `json:"not_found"`       // of the runs with an answer
+	Incomplete   StatsShare     `json:"incomplete"`
+	CapHits      StatsShare     `json:"cap_hits"`     // of the runs with an answer
+	ToolErrors   StatsShare     `json:"tool_errors"`  // of the calls of tools
+	ModelErrors  StatsShare     `json:"model_errors"` // of the attempts to call a model
+	Complete     StatsShare     `json:"complete_traces"`
+	Stale        StatsShare     `json:"stale_citations"` // of the citations; their document was replaced or removed since
 	Stops        map[string]int `json:"stops"`           // runs by stop reason
 	Finishes     map[string]int `json:"finishes"`        // model replies by finish reason
 	OutputTokens Distribution   `json:"output_tokens"`
@@ -2437,6 +2685,15 @@ type StatsReport struct {
 	Faults      []Fault     `json:"faults"` // runs with an incomplete trace
 }
 
+// A StatsShare is a fraction with its counts.
+type StatsShare struct {
+	Count int `json:"count"`
+	Of    int `json:"of"`
+
+	// Share is Count / Of, in [0, 1]; 0 if Of is 0.
+	Share float64 `json:"share"`
+}
+
 // A StepDiff is a step that differs, or that only one of the runs has: the other's is nil.
 type StepDiff struct {
 	Path    string      `json:"path"`
@@ -2455,6 +2712,12 @@ type Stop struct {
 
 type StopList struct {
 	Stops []Stop `json:"stops"`
+}
+
+// A StoredQuestion is a question of a set.
+type StoredQuestion struct {
+	LabelledQuestion
+	Updated time.Time `json:"updated"`
 }
 
 // StrategyLimits bound a strategy. Zero fields mean their defaults.

@@ -190,12 +190,20 @@ func (e *Engine) checkDocument(ctx context.Context, access assay.Access, id stri
 	case errors.Is(err, assay.ErrNotFound):
 		return fmt.Errorf("that was deleted, so access to it cannot be checked: %w", assay.ErrNotFound)
 	case err != nil:
-		return fmt.Errorf("whose access cannot be checked: %w", err)
+		return fmt.Errorf("whose access cannot be checked: %w", unnamedError{err})
 	case !allowed:
 		return fmt.Errorf("that you may no longer see: %w", assay.ErrNotFound)
 	}
 	return nil
 }
+
+// An unnamedError is an error without its text, which may name a document.
+type unnamedError struct{ err error }
+
+func (unnamedError) Error() string { return "the store cannot be read" }
+
+// Unwrap returns the error with its text.
+func (e unnamedError) Unwrap() error { return e.err }
 
 // mayRead reports whether access may see a document, by its current ACL and its collection. The
 // error is assay.ErrNotFound if either is unknown.

@@ -67,6 +67,13 @@ var SessionMethods = []SessionMethod{
 	{"Await", identity.ScopeAsk, true},
 	{"Observations", identity.ScopeAsk, true},
 	{"AskOptions", identity.ScopeAsk, true},
+	{"Share", identity.ScopeAsk, true},
+	{"Shares", identity.ScopeAsk, true},
+	{"Unshare", identity.ScopeAsk, true},
+	{"SharedRun", identity.ScopeAsk, true},
+	{"SetFeedback", identity.ScopeAsk, true},
+	{"Feedback", identity.ScopeAsk, true},
+	{"RemoveFeedback", identity.ScopeAsk, true},
 
 	{"Search", identity.ScopeSearch, true},
 	{"Explain", identity.ScopeSearch, true},
@@ -160,6 +167,12 @@ var SessionMethods = []SessionMethod{
 	{"Evaluations", identity.ScopeAudit, false},
 	{"Evaluation", identity.ScopeAudit, false},
 	{"CancelEvaluation", identity.ScopeAudit, false},
+	{"FeedbackList", identity.ScopeAudit, false},
+	{"LabelFeedback", identity.ScopeAudit, false},
+	{"QuestionSets", identity.ScopeAudit, false},
+	{"QuestionSet", identity.ScopeAudit, false},
+	{"SetLabels", identity.ScopeAudit, false},
+	{"RemoveQuestion", identity.ScopeAudit, false},
 }
 
 // checkGrant checks that the credential is still valid.

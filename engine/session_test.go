@@ -300,6 +300,7 @@ type trustWorld struct {
 	zedDoc   string // ID of a document of globex
 	zedKey   string // ID of an API key of globex
 	waiting  string // run of bob that waits for a review
+	share    string // token of a link to boardRun, which has feedback and is a question of the default set
 }
 
 // openTrust opens a world with its files in a folder. If bare is set, it lacks globex, the board's
@@ -348,6 +349,7 @@ func openTrust(t *testing.T, folder string, bare bool) *trustWorld {
 	x.boardRun = mustAsk(t, bob, "What is the budget of the Falcon project?", hidden)
 	x.boardDoc = findID(t, bob, "board-plan.md")
 	x.waiting = x.ask(t, admin, bob)
+	x.label(t, bob)
 	createTenants(t, x.host.store, "globex")
 	zed := mustSession(t, x.host, roleGrant("globex", assay.Principal{User: strings.ToLower(foreignCanary), Groups: []string{"board", "staff"}}, identity.Admin))
 	x.write(t, strings.ToLower(foreignCanary)+"/falcon-"+foreignCanary+".md", "# Falcon project "+foreignCanary+"\n\nThe budget of the Falcon project is "+foreignCanary+"-9 euros. The Falcon project is led by "+foreignCanary+".")
@@ -376,6 +378,31 @@ func (x *trustWorld) ask(t *testing.T, admin, bob *Session) string {
 		t.Fatal(err)
 	}
 	return a.Run
+}
+
+// label shares the run of bob, says that it is right, and makes a question of it.
+func (x *trustWorld) label(t *testing.T, bob *Session) {
+	t.Helper()
+	share, err := bob.Share(t.Context(), x.boardRun, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.share = share.Token
+	if _, err := bob.SetFeedback(t.Context(), RunRef{Run: x.boardRun}, NewFeedback{Verdict: FeedbackRight, Note: hidden}); err != nil {
+		t.Fatal(err)
+	}
+	chair := mustSession(t, x.host, roleGrant("acme", assay.Principal{User: "chair", Groups: []string{"board"}}, identity.Admin))
+	if _, err := chair.LabelFeedback(t.Context(), x.boardRun, board.User, DefaultQuestionSet, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tokenOf returns the token of a share of a run, or the ID of the run if it has none.
+func (x *trustWorld) tokenOf(run string) string {
+	if run == x.boardRun && run != "" {
+		return x.share
+	}
+	return run
 }
 
 // sign returns a signed checkpoint of the whole log of acme.
@@ -528,7 +555,7 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 	}
 	asked := ask
 	asked.Collections = names(of)
-	return append(adminProbes(foreign, waiting), []probe{
+	return append(append(adminProbes(foreign, waiting), feedbackProbes(foreign)...), []probe{
 		{"Ask", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return collect(s.Ask(ctx, asked)) }},
 		{"Answer", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.Answer(ctx, asked) }},
 		{"Resume", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
@@ -662,6 +689,49 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 		{"AuditRuns", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.AuditRuns(ctx, 0) }},
 		{"AuditRun", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.AuditRun(ctx, foreign) }},
 	}...)
+}
+
+// feedbackProbes returns the calls about shares, feedback and labelled questions.
+func feedbackProbes(foreign string) []probe {
+	type ctx = context.Context
+	wrong := NewFeedback{Verdict: FeedbackWrong}
+	return []probe{
+		{"Share", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			share, err := s.Share(ctx, foreign, 0)
+			return share.Token != "", err
+		}},
+		{"Shares", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.Shares(ctx, foreign) }},
+		{"Unshare", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return nil, s.Unshare(ctx, foreign, "no-share") }},
+		{"SharedRun", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.SharedRun(ctx, x.tokenOf(foreign)) }},
+		{"SetFeedback", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			own, err := s.SetFeedback(ctx, RunRef{Run: foreign}, wrong)
+			shared, errShared := s.SetFeedback(ctx, RunRef{Share: x.tokenOf(foreign)}, wrong)
+			return []any{own, shared, fmt.Sprint(errShared)}, err
+		}},
+		{"Feedback", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			own, err := s.Feedback(ctx, RunRef{Run: foreign})
+			shared, errShared := s.Feedback(ctx, RunRef{Share: x.tokenOf(foreign)})
+			return []any{own, shared, fmt.Sprint(errShared)}, err
+		}},
+		{"RemoveFeedback", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return fmt.Sprint(s.RemoveFeedback(ctx, RunRef{Share: x.tokenOf(foreign)})), s.RemoveFeedback(ctx, RunRef{Run: foreign})
+		}},
+		{"FeedbackList", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			all, next, err := s.FeedbackList(ctx, FeedbackFilter{})
+			return []any{all, next}, err
+		}},
+		{"LabelFeedback", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return s.LabelFeedback(ctx, foreign, board.User, "probe", nil)
+		}},
+		{"QuestionSets", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.QuestionSets(ctx) }},
+		{"QuestionSet", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.QuestionSet(ctx, DefaultQuestionSet) }},
+		{"SetLabels", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return s.SetLabels(ctx, DefaultQuestionSet, foreign, Labels{Unanswerable: true})
+		}},
+		{"RemoveQuestion", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
+			return nil, s.RemoveQuestion(ctx, DefaultQuestionSet, foreign)
+		}},
+	}
 }
 
 // adminProbes returns the calls for reviewers, auditors and administrators. They leave nothing that
@@ -922,7 +992,7 @@ func (x *trustWorld) try(t *testing.T, c credential, p probe) (any, error) {
 
 // leak returns what a text reveals to a credential that does not see it.
 func (x *trustWorld) leak(c credential, p probe, text string) string {
-	audits := strings.HasPrefix(p.method, "Audit")
+	audits := strings.HasPrefix(p.method, "Audit") || p.method == "FeedbackList"
 	secrets := map[string]string{hidden: "a hidden text", x.boardDoc: "the ID of a hidden document", "board-": "the name of a hidden document"}
 	if !audits && c.name != "group removed" { // auditors see runs, and bob his own
 		secrets[x.boardRun] = "the ID of a foreign run"
@@ -1028,7 +1098,8 @@ func TestAsIfItWereNotThere(t *testing.T) {
 			continue // auditors see the runs of others, and bob has some
 		}
 		for _, p := range probes("no-run", "no-run", "no-document", "") {
-			listed := []string{"Runs", "Observations", "PruneRuns", "Reviews", "LimitUsage"} // those before, with their times
+			listed := []string{"Runs", "Observations", "PruneRuns", "Reviews", "LimitUsage", // those before, with their times
+				"FeedbackList", "QuestionSets", "QuestionSet", "SetLabels", "RemoveQuestion"} // auditors know of others' feedback
 			if strings.HasPrefix(p.method, "Audit") || slices.Contains(listed, p.method) {
 				continue
 			}

@@ -33,7 +33,7 @@ var newChecker = sync.OnceValues(func() (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, media := range []string{"text/html", "text/markdown"} {
+	for _, media := range []string{"text/html", "text/markdown", typeLines} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
 	}
 	c := &checker{mux: http.NewServeMux()}

@@ -74,6 +74,8 @@ var volatile = []struct {
 	{regexp.MustCompile(acmeWord), "acme"},
 	{regexp.MustCompile(boardWord), "bergen"},
 	{regexp.MustCompile(`assay_[a-z2-7]{16}_[a-z2-7]{59}`), "assay_EXAMPLE"},
+	{regexp.MustCompile(`"[A-Z2-7]{26}"`), `"5HQ2VZJ4RJ3T6WQY5SBA7K2MNE"`},
+	{regexp.MustCompile(`"[A-Z2-7]{12}"`), `"VZJ4RJ3T6WQY"`},
 	{regexp.MustCompile(`"[A-Za-z0-9+/]{43}="`), `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="`},
 }
 

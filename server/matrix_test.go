@@ -87,9 +87,10 @@ func (x *world) grantOf(t *testing.T, text string) identity.Grant {
 }
 
 // forbiddenByContent are routes that answer 403 to some requests of callers with the right: ann may not
-// decide on what she does not see, nor make keys for others, the server reads no pages for callers, and
+// decide on, open, judge or label what she does not see, nor make keys for others, the server reads no pages for callers, and
 // an auditor who may not ask evaluates nothing.
-var forbiddenByContent = []string{"reviews.claim", "reviews.release", "reviews.approve", "reviews.edit", "reviews.check", "reviews.reject", "keys.rotate", "documents.fetch", "evaluations.start"}
+var forbiddenByContent = []string{"reviews.claim", "reviews.release", "reviews.approve", "reviews.edit", "reviews.check", "reviews.reject", "keys.rotate", "documents.fetch", "evaluations.start",
+	"shared.show", "shared.judge", "shared.feedback", "shared.unjudge", "feedback.label"}
 
 // TestMatrix calls every route with every kind of credential, about objects of both tenants and about
 // none. Whoever lacks the scope is refused, and no response has anything that its credential may not see.

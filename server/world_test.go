@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,8 @@ type objects struct {
 	secrets      []string
 	boardSecrets []string
 	evaluation   string
+	share, link  string // ID and token of a link to run, of which bob has said that it is right
+	questions    string // a set with a question from run
 }
 
 // openWorld opens a server with credentials for two tenants.
@@ -195,7 +198,14 @@ func (x *world) plant(t testing.TB, tenant, word, folder string) objects {
 	}
 	o.evaluation = evaluation.ID
 	must(x.publish(ctx, tenant))
-	o.secrets = []string{word, o.run, o.waiting, o.document, o.hidden, o.key, o.canary, o.evaluation}
+	share, err := bob.Share(ctx, o.run, 0)
+	must(err)
+	o.share, o.link, o.questions = share.ID, share.Token, word+"-questions"
+	_, err = bob.SetFeedback(ctx, engine.RunRef{Run: o.run}, engine.NewFeedback{Verdict: engine.FeedbackRight, Note: boardWord})
+	must(err)
+	_, err = admin.LabelFeedback(ctx, o.run, word+"-bob", o.questions, nil)
+	must(err)
+	o.secrets = []string{word, o.run, o.waiting, o.document, o.hidden, o.key, o.canary, o.evaluation, o.share, o.link}
 	o.boardSecrets = []string{boardWord, o.hidden}
 	return o
 }
@@ -271,11 +281,15 @@ func (o objects) parameter(r Route, name string) (string, bool) {
 	value, ok := map[string]string{
 		"reviews run": o.waiting, "runs id": o.run, "audit id": o.run, "documents id": o.hidden, "keys id": o.key, "evaluations id": o.evaluation,
 		"sources name": o.source, "policies name": o.policy, "holds name": o.hold, "webhooks name": o.webhook, "canaries name": o.canary,
-		"runs other": o.run, "collections collection": o.collection, "documents collection": o.collection, "documents name": "probe.md", "limits subject": o.user, "retention kind": store.RetainActs, "problems kind": "not_found",
+		"runs other": o.run, "runs share": o.share, "shared token": o.link, "feedback run": o.run, "questions set": o.questions, "questions run": o.run, "collections collection": o.collection, "documents collection": o.collection, "documents name": "probe.md", "limits subject": o.user, "retention kind": store.RetainActs, "problems kind": "not_found",
 	}[groupOf(r)+" "+name]
-	writes := r.Method == "PUT" && r.Name != "retention.set" || r.Method == "POST" && name == "collection"
+	keeps := []string{"retention.set", "runs.judge", "shared.judge", "questions.label"} // they do not create what the path names
+	writes := r.Method == "PUT" && !slices.Contains(keeps, r.Name) || r.Method == "POST" && name == "collection"
 	if ok && writes { // so that the caller's things have no names of others
 		value = "probe"
+	}
+	if groupOf(r) == "shared" {
+		value = o.link
 	}
 	if r.Name == "limits.set" {
 		value = "user:probe"
@@ -298,6 +312,7 @@ func (o objects) expand(text string) string {
 var queries = map[string]string{
 	"retention.apply": "dry_run=true", "sources.sync": "dry_run=true", "audit.log": "limit=1000", "reviews.list": "decided=true",
 	"limits.set": "reason=probe", "search.get": "q=Falcon", "policies.set": "reason=probe", "sources.remove": "keep_documents=true",
+	"feedback.label": "user=WORD-bob&set=probe",
 }
 
 // bodies are the bodies of requests in tests. A route that takes one needs a row.
@@ -333,6 +348,10 @@ var bodies = map[string]string{
 	"webhooks.retry":    `{}`,
 	"keys.create":       `{"roles": ["reader"]}`,
 	"keys.rotate":       `{"grace_seconds": 3600}`,
+	"runs.judge":        `{"verdict": "right", "note": "as in the plan"}`,
+	"shared.judge":      `{"verdict": "not_asked"}`,
+	"feedback.label":    `{"answers": ["In Bergen"]}`,
+	"questions.label":   `{"answers": ["In Bergen"]}`,
 	"evaluations.start": `{"name": "probe", "questions": [{"question": "Who leads the Falcon project?"}]}`,
 }
 
@@ -376,5 +395,6 @@ func missingObjects() objects {
 	o := objects{word: "nothing", run: "aaaaaaaaaaaaaaaa"}
 	o.waiting, o.document, o.hidden, o.key, o.canary, o.evaluation = o.run, "no-document", "no-document", "no-key", "no-canary", o.run
 	o.policy, o.hold, o.webhook, o.source, o.collection, o.user = "no-policy", "no-hold", "no-webhook", "no-source", "no-collection", "user:no-user"
+	o.share, o.link, o.questions = "no-share", "no-link", "no-questions"
 	return o
 }

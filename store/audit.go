@@ -123,6 +123,8 @@ const (
 	KindRunOffered     = "run.offered"
 	KindRunCancelled   = "run.cancelled"
 	KindReviewStored   = "draft.stored" // every state of a review, with its draft
+	KindShareCreated   = "share.created"
+	KindShareRevoked   = "share.revoked"
 	KindContentChanged = "content.changed"
 	KindContentPruned  = "content.pruned"
 	KindCollectionSet  = "collection.set"

@@ -89,6 +89,9 @@ type Tenant interface {
 	Ledger() Ledger
 	Reviews() Reviews
 	Outbox() Outbox
+	Shares() Shares
+	Feedbacks() Feedbacks
+	Questions() Questions
 
 	// Lock takes the named lock of the tenant until the Closer is closed or the process ends. It
 	// does not wait: if another process or another handle of this process holds the lock, the error
@@ -409,12 +412,15 @@ type Runs interface {
 	// KindRunDeleted or KindRunExpired; any other is assay.ErrInvalid. The error is assay.ErrLeased
 	// while the run is leased, assay.ErrSuspended while its review is open, and assay.ErrForbidden if
 	// a Hold covers it. The payloads of the acts about the run are erased.
+	// Its shares and feedback go with it, and so do the questions made from it unless the Kind is
+	// KindRunExpired.
 	Delete(ctx context.Context, run string, why Act) error
 
 	// Erase removes a run's question, request, answer and error, the payloads and salts of its records
 	// and of the acts about it, the long values that no other run uses, and its offer. Its leaves stay
 	// in the audit log, and its row and the headers of its records stay: times, kinds, models and
-	// usage. Its review with the draft goes, and so do messages about it that were not delivered. Its state becomes assay.RunErased, and its principal keeps only the user. why, whose Kind
+	// usage. Its review with the draft goes, and so do messages about it that were not delivered, its shares, its
+	// feedback and the questions made from it. Its state becomes assay.RunErased, and its principal keeps only the user. why, whose Kind
 	// is KindRunErased and whose Subject the run's ID whatever it says, is appended to the log with the sequences of the
 	// erased acts, all in one transaction. Erasing twice changes nothing. The error is
 	// assay.ErrLeased while the run is leased, assay.ErrSuspended while its review is open, and

@@ -56,7 +56,7 @@ func appendAct(ctx context.Context, t tx, now time.Time, a store.Act) error {
 // checkKind rejects acts of callers with a kind that the store itself appends.
 func checkKind(a store.Act) error {
 	switch a.Kind {
-	case store.KindRunBegun, store.KindRunEnded, store.KindRunSuspended, store.KindRunOffered, store.KindRunCancelled, store.KindReviewStored, store.KindContentChanged, store.KindContentPruned,
+	case store.KindRunBegun, store.KindRunEnded, store.KindRunSuspended, store.KindRunOffered, store.KindRunCancelled, store.KindReviewStored, store.KindShareCreated, store.KindShareRevoked, store.KindContentChanged, store.KindContentPruned,
 		store.KindCollectionSet, store.KindSourceSet, store.KindSourceRemoved, store.KindErased,
 		store.KindRunDeleted, store.KindRunExpired, store.KindRunErased:
 		return invalid("acts of the kind %s are appended by the store", a.Kind)
@@ -330,7 +330,7 @@ func erasable(ctx context.Context, t tx, sequence int64) (held bool, err error) 
 // runKinds are the kinds of acts that a run's rows are checked against.
 var runKinds = map[string]bool{
 	store.KindRunBegun: true, store.KindRunEnded: true, store.KindRunSuspended: true, store.KindRunOffered: true, store.KindReviewStored: true,
-	store.KindRunErased: true,
+	store.KindRunErased: true, store.KindShareCreated: true, store.KindShareRevoked: true,
 }
 
 // contentKinds are the kinds of acts that content.db is checked against.

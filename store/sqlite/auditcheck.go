@@ -17,7 +17,8 @@ import (
 
 // Check implements store.Audit. Besides the rows it checks the integrity of the databases and that
 // their schemas are those of this program. Not compared are data that only this program derives
-// (vectors, the index), the progress of syncs, and the leases of runs.
+// (vectors, the index), the progress of syncs, the leases of runs, feedback and
+// labelled questions.
 func (l auditLog) Check(ctx context.Context, found func(store.Finding) error) error {
 	c := &auditChecker{found: found, state: newAuditState(l.maxOffers)}
 	err := l.gather(ctx)
@@ -95,7 +96,7 @@ func (c *auditChecker) check(ctx context.Context) error {
 	if err := c.integrity(ctx, "runs.db", c.runs, runsSchema); err != nil {
 		return err
 	}
-	steps := []func(context.Context) error{c.replay, c.counters, c.checkRuns, c.checkReviews, c.checkOffers, c.checkPins, c.checkValues, c.checkRegistry}
+	steps := []func(context.Context) error{c.replay, c.counters, c.checkRuns, c.checkReviews, c.checkShares, c.checkOffers, c.checkPins, c.checkValues, c.checkRegistry}
 	if c.content != nil {
 		if err := c.integrity(ctx, "content.db", *c.content, contentSchema); err != nil {
 			return err

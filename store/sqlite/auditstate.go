@@ -46,6 +46,7 @@ type (
 		steps   int
 		offer   string
 		review  *reviewState // nil: none
+		shares  map[string]shareStored
 		deleted bool
 		erased  int64 // entry of the act after which its payloads are gone; 0: none
 		left    runErased
@@ -125,7 +126,7 @@ func (s *auditState) act(a journal.Act, hasPayload bool) error {
 	}
 	switch a.Kind {
 	case store.KindRunBegun, store.KindRunEnded, store.KindRunSuspended, store.KindRunOffered, store.KindReviewStored,
-		store.KindRunDeleted, store.KindRunExpired, store.KindRunErased:
+		store.KindShareCreated, store.KindShareRevoked, store.KindRunDeleted, store.KindRunExpired, store.KindRunErased:
 		return s.runAct(a, hasPayload)
 	case store.KindErased:
 		n, err := strconv.ParseInt(a.Subject, 10, 64)
@@ -145,7 +146,7 @@ func (s *auditState) runAct(a journal.Act, hasPayload bool) error {
 		if r != nil && !r.deleted {
 			return fmt.Errorf("run %s begins twice", a.Subject)
 		}
-		r = &runState{place: len(s.begun), sequence: a.Sequence, state: assay.RunActive, pins: map[pin]bool{}}
+		r = &runState{place: len(s.begun), sequence: a.Sequence, state: assay.RunActive, pins: map[pin]bool{}, shares: map[string]shareStored{}}
 		s.runs[a.Subject], s.begun = r, append(s.begun, r)
 		if !hasPayload {
 			return nil
@@ -158,9 +159,11 @@ func (s *auditState) runAct(a journal.Act, hasPayload bool) error {
 	switch a.Kind {
 	case store.KindRunDeleted, store.KindRunExpired:
 		r.deleted, s.gone[a.Subject] = true, a.Sequence
+		clear(r.shares)
 		s.withdraw(r.place)
 	case store.KindRunErased:
 		r.erased, r.state, s.gone[a.Subject] = a.Sequence, assay.RunErased, a.Sequence
+		clear(r.shares)
 		s.withdraw(r.place)
 		if hasPayload {
 			return json.Unmarshal(a.Detail, &r.left)
@@ -175,6 +178,8 @@ func (s *auditState) runAct(a journal.Act, hasPayload bool) error {
 		if hasPayload {
 			return json.Unmarshal(a.Detail, &r.review.reviewStored)
 		}
+	case store.KindShareCreated, store.KindShareRevoked:
+		return r.share(a, hasPayload)
 	case store.KindRunOffered:
 		var o runOffered
 		if hasPayload {
@@ -184,6 +189,23 @@ func (s *auditState) runAct(a journal.Act, hasPayload bool) error {
 		}
 		r.offer = o.Key
 		s.offer(r.place)
+	}
+	return nil
+}
+
+// share applies an act on a share. Without its payload the run is gone, and the share with it.
+func (r *runState) share(a journal.Act, hasPayload bool) error {
+	if !hasPayload {
+		return nil
+	}
+	var s shareStored
+	if err := json.Unmarshal(a.Detail, &s); err != nil {
+		return err
+	}
+	if a.Kind == store.KindShareRevoked {
+		delete(r.shares, s.ID)
+	} else {
+		r.shares[s.ID] = s
 	}
 	return nil
 }

@@ -268,6 +268,11 @@ func (r runs) Delete(ctx context.Context, id string, why store.Act) error {
 			if err := r.delete(ctx, t, id); err != nil {
 				return err
 			}
+			if why.Kind == store.KindRunDeleted {
+				if _, err := t.exec(ctx, `DELETE FROM questions WHERE run = ?`, id); err != nil {
+					return err
+				}
+			}
 			return eraseAbout(ctx, t, r.t.now(), id, why, runErased{})
 		})
 	}

@@ -7,7 +7,7 @@ package sqlite
 // values are those of package journal; header and leaf are in log. Times are nanoseconds since 1970.
 var runsSchema = schema{
 	applicationID: 0x41535953, // "ASYS"; "ASYR" had no audit log
-	migrations:    []string{runsTables + auditTables + ledgerTables + reviewTables + outboxTables + keyTables},
+	migrations:    []string{runsTables + auditTables + ledgerTables + reviewTables + outboxTables + keyTables + feedbackTables},
 }
 
 const runsTables = `

@@ -69,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"audit", auditTests},
 		{"ledger", ledgerTests},
 		{"reviews", reviewTests},
+		{"feedback", feedbackTests},
 		{"outbox", outboxTests},
 		{"together", concurrencyTests},
 	} {
