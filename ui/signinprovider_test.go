@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,9 +62,10 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		f.write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "RS256", Use: "sig"}}})
 	})
 	mux.HandleFunc("POST /token", f.token)
-	mux.HandleFunc("GET /auth", func(w http.ResponseWriter, r *http.Request) { // signs everyone in
+	mux.HandleFunc("GET /auth", func(w http.ResponseWriter, r *http.Request) { // a page, from which a user returns
 		code, asked := f.grant(r.URL.String())
-		http.Redirect(w, r, asked.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode(), http.StatusFound)
+		back := asked.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode()
+		_, _ = io.WriteString(w, `<!doctype html><title>Corp</title><p><a id="back" href="`+html.EscapeString(back)+`">Sign in</a></p>`)
 	})
 	mux.HandleFunc("GET /end", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("post_logout_redirect_uri"), http.StatusFound)
@@ -262,6 +264,7 @@ func TestChromiumSignInAtProvider(t *testing.T) {
 			p.Axe(t)
 		}
 		p.Click(".wide-button")
+		p.Click("#back")
 		p.WaitText(".user", "corp/ann")
 		if got := p.URL(); got != x.url+"/?q=1" {
 			t.Errorf("the browser is at %s", got)
