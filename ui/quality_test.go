@@ -212,7 +212,7 @@ func checkKeyboard(t *testing.T, p *browsertest.Page, v visit) {
 	var want int
 	p.Eval(`{ window.__reached = new Set(); window.__begun = 0; document.activeElement?.blur(); getSelection().removeAllRanges(); `+controls+`.length }`, &want)
 	const most = 60 // controls per page; a longer page repeats its rows
-	var dates int // which have three parts and a button
+	var dates int   // which have three parts and a button
 	p.Eval(`document.querySelectorAll("input[type=date], input[type=datetime-local]").length`, &dates)
 	for range min(want, most) + 2 + 6*dates {
 		p.PressOnly("Tab")
