@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,15 @@ import (
 var notLinked = map[string]string{
 	"admin.keys.made":     "it shows a new key once",
 	"admin.canaries.made": "it shows a new canary once",
+	"review.edit":         "a reviewer takes the draft first",
+	"admin.vectors":       "a part of a page that a module loads",
+	"evaluation.progress": "a part of a page that a module loads",
+	"evaluation.compare":  "it needs two evaluations",
 }
+
+// notForAuditors are the pages that an auditor is led to and may not open: the first one, and those that the
+// table of duties names.
+var notForAuditors = []string{"/", "/reviews", "/governance/stop"}
 
 // TestPagesAreReached follows the links of an administrator, a reviewer and an auditor: every page can be
 // reached, none fails, and each keeps the rules of the Content-Security-Policy.
@@ -23,10 +32,10 @@ func TestPagesAreReached(t *testing.T) {
 	x, _, _ := newWorld(t, plain)
 	reached := map[string]int{}
 	for _, user := range []string{"root", "bob", "rae", "aud", "rob", ""} {
-		for _, v := range x.crawl(user, perState) {
+		for _, v := range x.crawl(user, 10) {
 			reached[v.route.Name]++
 			want := v.status == http.StatusOK || v.status == http.StatusSeeOther
-			if user == "aud" && v.path == "/" { // an auditor may not ask
+			if user == "aud" && slices.Contains(notForAuditors, v.path) {
 				want = v.status == http.StatusForbidden
 			}
 			if user == "" && v.route.Call != "" { // to the page that signs in
@@ -212,7 +221,7 @@ func checkKeyboard(t *testing.T, p *browsertest.Page, v visit) {
 	var want int
 	p.Eval(`{ window.__reached = new Set(); window.__begun = 0; document.activeElement?.blur(); getSelection().removeAllRanges(); `+controls+`.length }`, &want)
 	const most = 60 // controls per page; a longer page repeats its rows
-	var dates int // which have three parts and a button
+	var dates int   // which have three parts and a button
 	p.Eval(`document.querySelectorAll("input[type=date], input[type=datetime-local]").length`, &dates)
 	for range min(want, most) + 2 + 6*dates {
 		p.PressOnly("Tab")

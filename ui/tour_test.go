@@ -15,7 +15,7 @@ func TestChromiumTour(t *testing.T) {
 	if server == "" {
 		t.Skip("ASSAY_TOUR is not set: see scripts/tour")
 	}
-	p := browsertest.Start(t).Page(t, browsertest.Options{Width: 1000, Height: 640})
+	p := browsertest.Start(t).Page(t, browsertest.Options{Width: 1160, Height: 720})
 	save := func(name string) {
 		t.Helper()
 		p.Save(filepath.Join("..", "docs", "images", "tour-"+name+".png"), browsertest.Times)

@@ -37,9 +37,9 @@ type Mask struct{ Selector, Text string }
 // Times is the mask of the times of pages.
 var Times = Mask{"time", "a moment ago"}
 
-// Picture returns a PNG of the page, as long as it is, with its scripts, style and texts as they are after
-// the masks. It moves the mouse away.
-func (p *Page) Picture(masks ...Mask) []byte {
+// picture returns a PNG of the page, as long as it is and at most as high as given, with its texts as they
+// are after the masks. It moves the mouse away.
+func (p *Page) picture(height float64, masks []Mask) []byte {
 	p.t.Helper()
 	p.mu.Lock()
 	frame := p.frame
@@ -56,7 +56,7 @@ func (p *Page) Picture(masks ...Mask) []byte {
 	beyond := true
 	r := call(p, page.CaptureScreenshot, page.CaptureScreenshotParams{
 		Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: &beyond,
-		Clip: &page.Viewport{Width: size.Width, Height: min(maxShotHeight, size.Height), Scale: 1},
+		Clip: &page.Viewport{Width: size.Width, Height: min(height, size.Height), Scale: 1},
 	})
 	return r.Data
 }
@@ -71,13 +71,13 @@ func (p *Page) Shot(t testing.TB, name string, masks ...Mask) {
 		t.Log("no picture: the browser is not that of scripts/chromium")
 		return
 	}
-	got, err := png.Decode(bytes.NewReader(p.Picture(masks...)))
+	got, err := png.Decode(bytes.NewReader(p.picture(maxShotHeight, masks)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden := filepath.Join("testdata", "screens", name+".png")
 	if *update {
-		if err := writePNG(golden, Paletted(got)); err != nil {
+		if err := writePNG(golden, paletted(got)); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -141,8 +141,8 @@ func rgb(c color.Color) [3]int {
 	return [3]int{int(r >> 8), int(g >> 8), int(b >> 8)}
 }
 
-// Paletted returns a picture with 256 colours, the ones that are most frequent, so that its file is small.
-func Paletted(m image.Image) *image.Paletted {
+// paletted returns a picture with 256 colours, the ones that are most frequent, so that its file is small.
+func paletted(m image.Image) *image.Paletted {
 	counts := map[[3]int]int{}
 	r := m.Bounds()
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -234,12 +234,12 @@ func (p *Page) PDF() []byte {
 	return call(p, page.PrintToPDF, page.PrintToPDFParams{PrintBackground: &yes}).Data
 }
 
-// Save writes a picture of the page with 256 colours, for documentation.
+// Save writes a picture of what the window shows, with 256 colours, for documentation.
 func (p *Page) Save(file string, masks ...Mask) {
 	p.t.Helper()
-	m, err := png.Decode(bytes.NewReader(p.Picture(masks...)))
+	m, err := png.Decode(bytes.NewReader(p.picture(float64(p.options.Height), masks)))
 	if err == nil {
-		err = writePNG(file, Paletted(m))
+		err = writePNG(file, paletted(m))
 	}
 	if err != nil {
 		p.t.Fatal(err)
