@@ -66,6 +66,7 @@ var SessionMethods = []SessionMethod{
 	{"CheckProof", identity.ScopeAsk, true},
 	{"Await", identity.ScopeAsk, true},
 	{"Observations", identity.ScopeAsk, true},
+	{"AskOptions", identity.ScopeAsk, true},
 	{"Share", identity.ScopeAsk, true},
 	{"Shares", identity.ScopeAsk, true},
 	{"Unshare", identity.ScopeAsk, true},
@@ -73,7 +74,6 @@ var SessionMethods = []SessionMethod{
 	{"SetFeedback", identity.ScopeAsk, true},
 	{"Feedback", identity.ScopeAsk, true},
 	{"RemoveFeedback", identity.ScopeAsk, true},
-	{"AskOptions", identity.ScopeAsk, true},
 
 	{"Search", identity.ScopeSearch, true},
 	{"Explain", identity.ScopeSearch, true},

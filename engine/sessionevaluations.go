@@ -309,16 +309,23 @@ func (s *Session) Evaluation(ctx context.Context, id string) (Evaluation, error)
 	return call(ctx, s, "Evaluation", func(c *sessionCall) (Evaluation, error) { return s.evaluation(ctx, c, id) })
 }
 
-func (s *Session) evaluation(ctx context.Context, c *sessionCall, id string) (Evaluation, error) {
-	all, err := s.evaluations(ctx, c)
-	if err != nil {
+func (s *Session) evaluation(ctx context.Context, c *sessionCall, id string) (e Evaluation, err error) {
+	item, err := c.engine.tenant.Registry().Item(ctx, evaluationKind, id)
+	if err != nil && !errors.Is(err, assay.ErrNotFound) {
 		return Evaluation{}, err
 	}
-	i := slices.IndexFunc(all, func(e Evaluation) bool { return e.ID == id })
-	if i < 0 {
+	if err == nil {
+		if err := json.Unmarshal(item.Value, &e); err != nil {
+			return Evaluation{}, fmt.Errorf("evaluation %q: %w: %w", id, assay.ErrDamaged, err)
+		}
+	}
+	if err != nil || e.By != c.acting.User && !isPrivileged(c.acting) {
 		return Evaluation{}, fmt.Errorf("evaluation %q: %w", id, assay.ErrNotFound)
 	}
-	return all[i], nil
+	if e.State == EvaluationRunning {
+		return s.present(ctx, c, e)
+	}
+	return e, nil
 }
 
 // CancelEvaluation ends one of Evaluations that this process runs. Another one is assay.ErrInvalid.

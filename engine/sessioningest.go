@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -180,12 +181,37 @@ func (s *Session) FailedDocuments(ctx context.Context, collections ...string) ([
 	})
 }
 
-// Sources is Engine.Sources.
+// Sources is Engine.Sources, with reports as of Sync.
 func (s *Session) Sources(ctx context.Context) ([]SourceState, error) {
 	return call(ctx, s, "Sources", func(c *sessionCall) ([]SourceState, error) {
 		all, err := c.engine.Sources(ctx)
-		return slices.DeleteFunc(all, func(state SourceState) bool { return c.checkWritable(state.Collection) != nil }), err
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(state SourceState) bool { return c.checkWritable(state.Collection) != nil })
+		for i := range all {
+			if all[i].Report, err = c.shownReport(ctx, all[i]); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
 	})
+}
+
+// shownReport returns the report of a source's last sync as shown does.
+func (c *sessionCall) shownReport(ctx context.Context, state SourceState) ([]byte, error) {
+	if state.Report == nil {
+		return nil, nil
+	}
+	var report SyncReport
+	err := json.Unmarshal(state.Report, &report)
+	if err == nil {
+		report.Report, err = c.shown(ctx, state.Collection, report.Report)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("report of the source %s: %w", state.Name, err)
+	}
+	return json.Marshal(report)
 }
 
 // SourceKinds is Engine.SourceKinds.

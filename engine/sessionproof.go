@@ -236,16 +236,28 @@ func (s *Session) AuditCompare(ctx context.Context, note, key string) (Published
 			return PublishedCheckpoint{}, err
 		}
 		one := PublishedCheckpoint{Origin: signed.Origin, Size: signed.Size, Root: signed.Root.String(), Keys: signed.Keys, Note: note}
-		err = c.engine.continues(ctx, signed.Checkpoint)
-		if err == nil {
-			_, err = audit.Head(ctx, c.engine.tenant.Audit(), nil)
-		}
-		if err != nil && !errors.Is(err, assay.ErrDamaged) && !errors.Is(err, assay.ErrInvalid) {
-			return PublishedCheckpoint{}, err
-		}
-		if err != nil {
-			one.Problem = err.Error()
-		}
-		return one, nil
+		one.Problem, err = c.engine.compare(ctx, signed)
+		return one, err
 	})
+}
+
+// compare checks all entries of the log against a checkpoint, and returns the first thing that does
+// not hold.
+func (e *Engine) compare(ctx context.Context, signed audit.Signed) (problem string, err error) {
+	in := audit.Input{Log: e.tenant.Audit(), Notes: [][]byte{signed.Note}, Keys: signed.Keys}
+	if in.Origin, err = audit.Origin(ctx, e.tenant.Audit()); err != nil {
+		return "", err
+	}
+	if in.Size, err = e.tenant.Audit().Size(ctx); err != nil {
+		return "", err
+	}
+	report, err := audit.Verify(ctx, in)
+	if err != nil || len(report.Findings) == 0 {
+		return "", err
+	}
+	first := report.Findings[0]
+	if first.Sequence > 0 {
+		return fmt.Sprintf("entry %d, %s: %s", first.Sequence, first.Object, first.Problem), nil
+	}
+	return first.Object + ": " + first.Problem, nil
 }

@@ -73,7 +73,7 @@ func CSV(w io.Writer, t Table) error {
 }
 
 func csvCell(c any) string {
-	text := cellText(c)
+	text := CellText(c)
 	switch c.(type) {
 	case string, []string:
 	default:
@@ -85,8 +85,8 @@ func csvCell(c any) string {
 	return text
 }
 
-// cellText returns a cell as text on one line.
-func cellText(c any) string {
+// CellText returns a cell of a table as text on one line.
+func CellText(c any) string {
 	switch c := c.(type) {
 	case nil:
 		return ""
@@ -114,12 +114,12 @@ var page = sync.OnceValue(func() *template.Template {
 })
 
 var pageFuncs = template.FuncMap{
-	"cell":  cellText,
+	"cell":  CellText,
 	"list":  func(c any) []string { l, _ := c.([]string); return l },
 	"isnum": isNumber,
 	"value": Figure.Text,
-	"bound": func(b *Bound, f Figure) string { return b.shown(f.Unit) },
-	"of":    Figure.counted,
+	"bound": func(b *Bound, f Figure) string { return b.Text(f.Unit) },
+	"of":    Figure.Counted,
 	"day":   func(t *time.Time) string { return t.Format(time.DateOnly) },
 	"state": func(s State) string { return strings.ReplaceAll(string(s), "_", " ") },
 }
@@ -160,7 +160,8 @@ func decimals(x float64, most int) int {
 	return most
 }
 
-func (b *Bound) shown(unit string) string {
+// Text returns the bound of a figure in a unit for people. That of nil is a dash.
+func (b *Bound) Text(unit string) string {
 	if b == nil {
 		return "–"
 	}
@@ -168,8 +169,8 @@ func (b *Bound) shown(unit string) string {
 	return op + inUnit(b.Value, unit)
 }
 
-// counted says what a share or mean is of.
-func (f Figure) counted() string {
+// Counted says what a share or mean is of; empty: nothing.
+func (f Figure) Counted() string {
 	switch {
 	case f.State == NotMeasured || f.Unit == "count" && f.Of == 0:
 		return ""
@@ -194,19 +195,19 @@ func HTML(w io.Writer, r Report) error {
 		CSS    template.CSS
 		Policy string
 		Plots  []template.HTML
-	}{r, r.Alerts(), template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'", plots(r)})
+	}{r, r.Alerts(), template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'", Plots(r)})
 }
 
 // plots draws the tables that have a course over time.
-func plots(r Report) []template.HTML {
-	var out []template.HTML
+func plots(r Report) []plot.SVG {
+	var out []plot.SVG
 	line := func(table, column, title, label string, high, limit float64) {
 		t := r.Table(table)
 		at := slices.Index(t.Columns, column)
 		var names []string
 		s := plot.Series{Name: column}
 		for i, row := range t.Rows {
-			names = append(names, cellText(row[0]))
+			names = append(names, CellText(row[0]))
 			s.X, s.Y = append(s.X, float64(i)), append(s.Y, toFloat(row[at]))
 		}
 		if len(names) == 0 {
@@ -217,7 +218,7 @@ func plots(r Report) []template.HTML {
 			all = append(all, plot.Series{Name: "alert", Mark: true, X: []float64{0, float64(len(names) - 1)}, Y: []float64{limit, limit}})
 		}
 		f := plot.Frame{Title: title, X: plot.Axis{Label: "month (UTC)", Names: names}, Y: plot.Axis{Label: label, High: high}}
-		out = append(out, template.HTML(plot.Lines(f, all)))
+		out = append(out, plot.Lines(f, all))
 	}
 	line("overrides", "override_rate", "Override rate", "share of the decisions", 1, overrideLimit)
 	line("session_times", "p95_ms", "Session time, p95", "milliseconds", 0, timeAlert)
@@ -233,7 +234,17 @@ func plots(r Report) []template.HTML {
 	}
 	if len(bars) > 0 {
 		f := plot.Frame{Title: "Iterations", X: plot.Axis{Label: "answers"}, Y: plot.Axis{Label: "iterations"}}
-		out = append(out, template.HTML(plot.Bars(f, bars)))
+		out = append(out, plot.Bars(f, bars))
+	}
+	return out
+}
+
+// Plots returns the plots of a report as SVG: the tables that have a course over time. Their texts are
+// escaped.
+func Plots(r Report) []template.HTML {
+	var out []template.HTML
+	for _, p := range plots(r) {
+		out = append(out, template.HTML(p))
 	}
 	return out
 }

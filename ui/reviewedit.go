@@ -3,11 +3,11 @@ package ui
 import (
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/review"
 	"github.com/assay-rag/assay/server"
 )
@@ -32,7 +32,7 @@ type checkedRow struct {
 }
 
 // reviewerMark matches the mark of a statement that a reviewer has added.
-var reviewerMark = regexp.MustCompile(` ?\(statement of the reviewer [^()]*\)`)
+var reviewerMark = lazyregexp.New(` ?\(statement of the reviewer [^()]*\)`)
 
 // editable returns the text of a draft for the field. Marks of reviewers are left out, because the
 // verification sets them.

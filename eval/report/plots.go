@@ -86,6 +86,20 @@ func calibrationPlot(bins []stat.Bin) (drawn template.HTML, says string) {
 	return svg(plot.Points(f, points)), fmt.Sprintf("%.3f", stat.ECE(plain))
 }
 
+// figurePlot draws the figures that are shares with their intervals.
+func figurePlot(s answers.System) template.HTML {
+	var rows []plot.Interval
+	for _, f := range s.Figures {
+		if f.Unit == "" && f.Mean >= 0 && f.Mean <= 1 {
+			rows = append(rows, plot.Interval{Name: named(f.Name), Value: f.Mean, Low: f.Low, High: f.High})
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	return svg(plot.Intervals(plot.Frame{Title: "Figures of " + named(s.Name), X: plot.Axis{Label: "share, with 95% interval", High: 1}}, rows))
+}
+
 // lossPlot draws the stages at which questions were lost, in order.
 func lossPlot(s answers.System) template.HTML {
 	var bars []plot.Bar

@@ -54,12 +54,21 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// document is the data of the template.
+type document struct {
+	Page
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
 // HTML writes the page. It needs the outcomes of every system, from which it takes the questions,
 // distributions and the share of right answers. It does not need the texts of their contexts. Equal
 // reports give equal pages.
 func HTML(w io.Writer, r answers.Report) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	if err := pages().Execute(out, newPage(r)); err != nil {
+	data := document{NewPage(r), policy(), template.CSS(style), template.JS(script)}
+	if err := pages().Execute(out, data); err != nil {
 		return fmt.Errorf("write the page of %s: %w", r.Set, err)
 	}
 	return out.Flush()

@@ -16,12 +16,9 @@ import (
 	"github.com/assay-rag/assay/internal/plot"
 )
 
-// page holds the data of the template.
-type page struct {
-	Policy string
-	Style  template.CSS
-	Script template.JS
-
+// A Page is a report in a form for templates: its numbers are formatted, foreign texts are made visible,
+// and plots are drawn.
+type Page struct {
 	Set, Version, Index, Began string
 	Cases                      string
 	Show                       string // command that shows a run
@@ -51,6 +48,7 @@ type system struct {
 	Anchor, Name  string
 	Cells         []string // of the table that compares systems
 	Figures       []figure
+	Intervals     template.HTML // of the figures that are shares
 	Distributions []template.HTML
 	Calibration   template.HTML
 	Bins          []bin
@@ -103,9 +101,9 @@ type question struct {
 
 type claim struct{ Text, Verdict, Score, Cites string }
 
-func newPage(r answers.Report) page {
-	p := page{
-		Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
+// NewPage returns the page of a report. Without outcomes it lacks the questions and distributions.
+func NewPage(r answers.Report) Page {
+	p := Page{
 		Set: named(r.Set), Version: named(r.Version), Index: named(r.Index), Cases: counted(r.Cases, "question"),
 		Compared: len(r.Systems) > 1, Show: visible(cmp.Or(r.Show, "assay show RUN")),
 	}
@@ -140,7 +138,7 @@ func newPage(r answers.Report) page {
 }
 
 // overview fills the top of the page: the main figures of a single system, or a table of several.
-func (p *page) overview(r answers.Report) {
+func (p *Page) overview(r answers.Report) {
 	if len(r.Systems) == 0 {
 		return
 	}
@@ -216,6 +214,7 @@ func newSystem(anchor string, s answers.System, show shower) system {
 	for _, f := range s.Figures {
 		v.Figures = append(v.Figures, figure{named(f.Name), amount(f.Mean, f.Unit), interval(f), unitName(f.Unit), named(f.By), visible(s.Notes[f.Name]), f.Cases, f.Less})
 	}
+	v.Intervals = figurePlot(s)
 	v.Remarks = remarks(s)
 	for _, remedy := range s.Remedies {
 		v.Remedies = append(v.Remedies, visible(remedy))

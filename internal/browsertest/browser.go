@@ -63,7 +63,7 @@ type program struct {
 	path string
 	args []string // before those of the browser
 	env  []string
-	ours bool // it is the one that scripts/chromium has fetched
+	ours bool // it is the one that scripts/chromium has fetched, with its fonts
 }
 
 // find returns the browser that ASSAY_CHROMIUM names (an executable, or a folder of scripts/chromium), the
@@ -86,8 +86,9 @@ func find(t testing.TB) program {
 		place = cached("chromium")
 	}
 	if _, err := os.Stat(filepath.Join(place, "edition")); err == nil {
+		_, err := os.Stat(filepath.Join(place, "fonts-edition"))
 		return program{
-			path: filepath.Join(root(t), "scripts", "chromium"), args: []string{"run"}, ours: true,
+			path: filepath.Join(root(t), "scripts", "chromium"), args: []string{"run"}, ours: err == nil,
 			// A folder of another version is not downloaded again, since a test must not do that.
 			env: []string{"ASSAY_CHROMIUM=" + place, "ASSAY_CHROMIUM_ARCHIVE=" + filepath.Join(place, "none")},
 		}

@@ -177,6 +177,13 @@ var modifiers = map[string]kb.Modifier{"Shift": kb.ModifierShift, "Ctrl": kb.Mod
 // in "Shift+Tab". If that leaves the page, it waits for the next one.
 func (p *Page) Press(key string) {
 	p.t.Helper()
+	p.PressOnly(key)
+	p.settle()
+}
+
+// PressOnly is Press without the wait, for a key that cannot leave the page.
+func (p *Page) PressOnly(key string) {
+	p.t.Helper()
 	var held int64
 	name := key
 	for {
@@ -205,7 +212,6 @@ func (p *Page) Press(key string) {
 		}
 		call(p, input.DispatchKeyEvent, *e)
 	}
-	p.settle()
 }
 
 // SetFiles waits for a field of files in the document and chooses files.

@@ -86,19 +86,10 @@ func (b *Browser) Page(t testing.TB, o Options) *Page {
 func (p *Page) setUp() {
 	p.t.Helper()
 	o := p.options
-	scheme, motion := "light", "no-preference"
-	if o.Dark {
-		scheme = "dark"
-	}
-	if o.ReducedMotion {
-		motion = "reduce"
-	}
 	call(p, audits.Enable, cdp.Empty{})
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	p.Resize(o.Width, o.Height)
-	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion},
-	}})
+	p.SetDark(o.Dark)
 	call(p, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: strings.ReplaceAll(o.Language, "-", "_")})
 	call(p, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": o.Language}})
 	if o.NoScript {
@@ -117,6 +108,22 @@ func (p *Page) Resize(width, height int) {
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(float64(width) / zoom), Height: int64(float64(height) / zoom), DeviceScaleFactor: zoom,
 	})
+}
+
+// SetDark sets the colour scheme that the user prefers.
+func (p *Page) SetDark(dark bool) {
+	p.t.Helper()
+	p.options.Dark = dark
+	scheme, motion := "light", "no-preference"
+	if dark {
+		scheme = "dark"
+	}
+	if p.options.ReducedMotion {
+		motion = "reduce"
+	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion},
+	}})
 }
 
 // SetCookie sets a cookie for 127.0.0.1, which scripts cannot read.
