@@ -68,7 +68,7 @@ func TestChromiumAsk(t *testing.T) {
 	}
 	address := p.URL()
 	p.Press("t")
-	p.WaitText("h1", "Trace")
+	p.WaitText("main", "Budget")
 	p.Back()
 	p.Wait("#answer")
 	p.Back()
