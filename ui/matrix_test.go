@@ -88,7 +88,8 @@ func targetOf(r Route, p *planter) string {
 
 // TestMatrix calls every route with every kind of credential, about objects of both tenants. Those without
 // the right are refused, nothing fails, and no answer has a word of another tenant or of a document that its
-// credential may not see. Pages change nothing: the log of the tenant grows by no act.
+// credential may not see. Pages change nothing: the log of the
+// tenant grows by no act, except that who opens a draft is recorded.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	x, acme, globex := newWorld(t, wordsOf)
@@ -130,7 +131,7 @@ func (x *site) checkCell(t *testing.T, c column, r Route, target string) {
 	case toSignIn || reply.StatusCode == http.StatusUnauthorized:
 		t.Errorf("%s, although the credential is valid", what)
 	}
-	if after := x.acts(t); r.Method == http.MethodGet && after != before {
+	if after := x.acts(t); r.Method == http.MethodGet && after != before && r.Name != "review" { // who reads a draft is recorded
 		t.Errorf("%s: the page has changed something: %d acts, %d before", what, after, before)
 	}
 	text := strings.ReplaceAll(reply.body+fmt.Sprint(reply.Header), target, "")

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden pictures anew")
 
 const (
 	// maxShotHeight is the most pixels of the height of a picture.
-	maxShotHeight = 4000
+	maxShotHeight = 1800
 	// colourTolerance is by how much a channel of a pixel may differ.
 	colourTolerance = 40
 	// shareTolerance is the share of pixels that may differ by more.
