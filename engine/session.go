@@ -67,7 +67,6 @@ var SessionMethods = []SessionMethod{
 	{"Await", identity.ScopeAsk, true},
 	{"Observations", identity.ScopeAsk, true},
 	{"CitedBy", identity.ScopeAsk, true},
-	{"AskOptions", identity.ScopeAsk, true},
 	{"Share", identity.ScopeAsk, true},
 	{"Shares", identity.ScopeAsk, true},
 	{"Unshare", identity.ScopeAsk, true},

@@ -68,7 +68,7 @@ func TestChromiumAsk(t *testing.T) {
 	}
 	address := p.URL()
 	p.Press("t")
-	p.WaitText("h1", "Trace")
+	p.WaitText("main", "Budget")
 	p.Back()
 	p.Wait("#answer")
 	p.Back()
@@ -120,7 +120,7 @@ func TestChromiumReconnect(t *testing.T) {
 	x := newSite(t, withGate(g))
 	p := x.browser(t, "ann", browsertest.Options{})
 	p.Expect("ERR_INTERNET_DISCONNECTED")
-	p.Go(x.url + x.begin("ann", "Compare parental leave with sick leave"))
+	p.Go(x.url + x.beginRun("ann", "Compare parental leave with sick leave"))
 	p.Wait(".step.running")
 	p.Offline(true)
 	g.open <- struct{}{}
@@ -145,7 +145,7 @@ func TestChromiumCancel(t *testing.T) {
 	x := newSite(t, withGate(g))
 	both(t, func(t *testing.T, o browsertest.Options) {
 		p := x.browser(t, "ann", o)
-		p.Go(x.url + x.begin("ann", "Compare parental leave with sick leave", "no_cache", "1"))
+		p.Go(x.url + x.beginRun("ann", "Compare parental leave with sick leave", "no_cache", "1"))
 		<-g.arrived
 		p.Click(".working button")
 		p.WaitText(".state", "It was cancelled.")
@@ -191,7 +191,7 @@ func TestChromiumPainted(t *testing.T) {
 	p := x.browser(t, "ann", browsertest.Options{})
 	var times []float64
 	for _, question := range []string{"Compare parental leave with sick leave", "Compare annual leave with sick leave", "Compare annual leave with parental leave"} {
-		p.Go(x.url + x.begin("ann", question))
+		p.Go(x.url + x.beginRun("ann", question))
 		p.Wait(".step.running")
 		p.Eval(`(() => {
 			const arrived = new Map();

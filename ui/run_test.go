@@ -41,8 +41,8 @@ func (g *gate) Retrieve(ctx context.Context, access assay.Access, q assay.Query)
 	return g.Retriever.Retrieve(ctx, access, q)
 }
 
-// begin asks a question as a user and returns the path of its page.
-func (x *site) begin(user, question string, more ...string) string {
+// beginRun asks a question as a user and returns the path of its page.
+func (x *site) beginRun(user, question string, more ...string) string {
 	x.t.Helper()
 	form := url.Values{"question": {question}}
 	for i := 0; i < len(more); i += 2 {
@@ -56,10 +56,10 @@ func (x *site) begin(user, question string, more ...string) string {
 	return path
 }
 
-// ask is begin that waits for the end of the run.
+// ask is beginRun that waits for the end of the run.
 func (x *site) ask(user, question string, more ...string) string {
 	x.t.Helper()
-	path := x.begin(user, question, more...)
+	path := x.beginRun(user, question, more...)
 	for range x.session(user).Follow(x.t.Context(), strings.TrimPrefix(path, "/runs/"), -1) {
 	}
 	return path
@@ -278,7 +278,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	g := &gate{}
 	x := newSite(t, withGate(g))
-	path := x.begin("ann", annualLeave)
+	path := x.beginRun("ann", annualLeave)
 	<-g.arrived
 	has(t, x.page("ann", path), []string{`data-phase="active"`, "Looking for an answer"}, "28 days")
 	if got, _ := x.events("ann", path+"/live", "", 1); len(got) != 1 || got[0].event != "step_started" || !strings.Contains(got[0].data, "Searching") {
@@ -349,7 +349,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	g := &gate{}
 	x := newSite(t, withGate(g))
-	path := x.begin("ann", "Compare parental leave with sick leave")
+	path := x.beginRun("ann", "Compare parental leave with sick leave")
 	<-g.arrived
 	if r := x.post("ann", path+"/cancel", nil); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != path {
 		t.Fatalf("cancel: status %d: %s", r.StatusCode, r.body)
