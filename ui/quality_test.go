@@ -15,6 +15,7 @@ import (
 var notLinked = map[string]string{
 	"admin.keys.made":     "it shows a new key once",
 	"admin.canaries.made": "it shows a new canary once",
+	"run.diff":            "a form leads to it",
 	"review.edit":         "a reviewer takes the draft first",
 	"admin.vectors":       "a part of a page that a module loads",
 	"evaluation.progress": "a part of a page that a module loads",
