@@ -449,6 +449,62 @@ func (c *Client) DocumentsDelete(ctx context.Context, id string, params Document
 	return c.finish(ctx, q)
 }
 
+// DocumentsVersions calls GET /api/v1/documents/{id}/versions: list the versions of a document that are kept.
+func (c *Client) DocumentsVersions(ctx context.Context, id string) (VersionList, error) {
+	q := newCall(http.MethodGet, "/api/v1/documents/{id}/versions", id)
+	return fetch[VersionList](ctx, c, q)
+}
+
+// DocumentsRunsParams are the parameters of DocumentsRuns. Zero fields are not sent.
+type DocumentsRunsParams struct {
+	Limit int // 1 to 500; default 50
+}
+
+// DocumentsRuns calls GET /api/v1/documents/{id}/runs: list your runs that cite a document.
+func (c *Client) DocumentsRuns(ctx context.Context, id string, params DocumentsRunsParams) (CitingList, error) {
+	q := newCall(http.MethodGet, "/api/v1/documents/{id}/runs", id)
+	q.param("limit", params.Limit)
+	return fetch[CitingList](ctx, c, q)
+}
+
+// DocumentsPageParams are the parameters of DocumentsPage. Zero fields are not sent.
+type DocumentsPageParams struct {
+	Version string   // default the current one
+	Width   int      // pixels, at most 2000; default 1000
+	Boxes   []string // START-END: offsets into the text, as in citations, whose blocks are marked
+}
+
+// DocumentsPage calls GET /api/v1/documents/{id}/pages/{page}: show a page of a document as a picture. The caller closes the body.
+func (c *Client) DocumentsPage(ctx context.Context, id string, page string, params DocumentsPageParams) (io.ReadCloser, error) {
+	q := newCall(http.MethodGet, "/api/v1/documents/{id}/pages/{page}", id, page)
+	q.param("version", params.Version)
+	q.param("width", params.Width)
+	q.param("boxes", params.Boxes)
+	q.header.Set("Accept", "*/*")
+	resp, err := c.send(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// DocumentsOriginalParams are the parameters of DocumentsOriginal. Zero fields are not sent.
+type DocumentsOriginalParams struct {
+	Version string // default the current one
+}
+
+// DocumentsOriginal calls GET /api/v1/documents/{id}/original: download the file that a document was read from. The caller closes the body.
+func (c *Client) DocumentsOriginal(ctx context.Context, id string, params DocumentsOriginalParams) (io.ReadCloser, error) {
+	q := newCall(http.MethodGet, "/api/v1/documents/{id}/original", id)
+	q.param("version", params.Version)
+	q.header.Set("Accept", "*/*")
+	resp, err := c.send(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
 // CollectionsList calls GET /api/v1/collections: list the collections with visible documents.
 func (c *Client) CollectionsList(ctx context.Context) (CollectionList, error) {
 	q := newCall(http.MethodGet, "/api/v1/collections")
@@ -1264,6 +1320,11 @@ type CheckpointView struct {
 	Keys   []string `json:"keys"` // verifier keys of its signatures
 }
 
+// A CitingList lists runs that cite a document, newest first.
+type CitingList struct {
+	Runs []RunSummary `json:"runs"`
+}
+
 // A CollectionList lists collections.
 type CollectionList struct {
 	Collections []CollectionSummary `json:"collections"`
@@ -1346,6 +1407,15 @@ type DocumentSummary struct {
 	Pages      *assay.PageCounts `json:"pages,omitempty"`   // nil: the format has no pages
 	SizeBytes  int64             `json:"size_bytes"`        // of the source
 	Modified   time.Time         `json:"modified,omitzero"` // of the source; zero: not known
+}
+
+// A DocumentVersion is a version of a document that is kept.
+type DocumentVersion struct {
+	Version  string    `json:"version"`
+	Title    string    `json:"title"`
+	Modified time.Time `json:"modified,omitzero"`  // of the source; zero: not known
+	Replaced time.Time `json:"replaced,omitzero"`  // when it was replaced or deleted; zero: it is the current one
+	Original string    `json:"original,omitempty"` // media type of the file that it was read from; empty: it is not kept
 }
 
 // A DocumentView is a document with its text.
@@ -2871,6 +2941,11 @@ type VerifySettings struct {
 	//	right paraphrases     0.8   3.3   4.2   9.2   9.2  10.0
 	//	another question's   50.0  69.2  83.8  88.8  91.7  95.4
 	Relevance float64 `json:"relevance"`
+}
+
+// A VersionList lists the versions of a document that are kept, the current one first.
+type VersionList struct {
+	Versions []DocumentVersion `json:"versions"`
 }
 
 type WebhookList struct {

@@ -161,6 +161,7 @@ type Engine struct {
 	canaryMarks     canaryCache
 	egressRules     egressCache
 	refusals        refusals
+	pageImages      *pageImages
 	suggested       suggestionCache
 
 	// retriever searches according to chosen. The first search opens the index; operations that
@@ -188,7 +189,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages}
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages()}
 	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())

@@ -157,6 +157,11 @@ func (e *Engine) checkpoints(ctx context.Context) ([]PublishedCheckpoint, int64,
 		return nil, 0, err
 	}
 	keys, err := audit.AnnouncedKeys(ctx, e.tenant.Audit())
+	if errors.Is(err, assay.ErrDamaged) { // an entry was altered, so earlier keys are not known
+		var current string
+		current, err = audit.CurrentKey(ctx, registry)
+		keys = []string{current}
+	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -78,6 +78,10 @@ type Input struct {
 	OCR       *OCR     // recognises text in images and on pages without text; nil: they have none
 	Images    bool     // return Document.Images
 
+	// Render asks Walk for the picture of a page instead of the text: Parsed.Data of the source is then
+	// the picture, a RenderedType, and Document is empty. nil: the source is parsed.
+	Render *Rendering `json:",omitempty"`
+
 	// Progress is called between the steps of a document that can take long, such as its pages. A
 	// caller that limits the time may start the clock again: a step has a limit of its own, which is
 	// 25 s. It may be nil.

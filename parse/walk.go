@@ -20,7 +20,7 @@ type Parsed struct {
 	// Path is the place inside the source: the names of the parts on the way to it, joined by "!/".
 	// It is empty for the source itself.
 	Path     string
-	Data     []byte // of the part; nil for the source itself
+	Data     []byte // of the part; nil for the source itself, unless Input.Render is set
 	Document Document
 	Err      error // as of Parse; the others are parsed
 }
@@ -37,6 +37,9 @@ func Walk(ctx context.Context, in Input, yield func(Parsed) error) error {
 // WalkParts is like Walk, but leaves out the parts, and all documents in them, for whose path enter
 // returns false. enter is called before a part is read; nil means all parts.
 func WalkParts(ctx context.Context, in Input, enter func(path string) bool, yield func(Parsed) error) error {
+	if in.Render != nil {
+		return yield(renderSafely(ctx, in))
+	}
 	w := walker{ctx: ctx, enter: enter, yield: yield, left: maxTotalBytes}
 	err := w.walk(in, "", 0)
 	var over errTotal
@@ -122,6 +125,20 @@ func parseSafely(ctx context.Context, in Input) (doc Document, err error) {
 		}
 	}()
 	return Parse(ctx, in)
+}
+
+// renderSafely is render. A panic is an ErrCrash.
+func renderSafely(ctx context.Context, in Input) (p Parsed) {
+	defer func() {
+		if v := recover(); v != nil {
+			p = Parsed{Err: fmt.Errorf("draw page %d: %w", in.Render.Page, crash(v))}
+		}
+	}()
+	data, err := render(ctx, in)
+	if err != nil {
+		err = fmt.Errorf("draw page %d: %w", in.Render.Page, err)
+	}
+	return Parsed{Data: data, Err: err}
 }
 
 // readSafely reads a part. A panic is an ErrCrash.

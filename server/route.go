@@ -41,7 +41,10 @@ const DefaultMaxBody = 2 << 20
 
 // Routes returns the table of routes. Each call returns the same routes in the same order.
 func Routes() []Route {
-	return slices.Concat(serviceRoutes(), problemRoutes(), askRoutes(), runRoutes(), shareRoutes(), feedbackRoutes(), searchRoutes(), documentRoutes(), collectionRoutes(), adminRoutes(), openaiRoutes())
+	return slices.Concat(
+		serviceRoutes(), problemRoutes(), askRoutes(), runRoutes(), shareRoutes(), feedbackRoutes(), searchRoutes(), documentRoutes(), documentPageRoutes(),
+		collectionRoutes(), adminRoutes(), openaiRoutes(),
+	)
 }
 
 // Types of bodies.

@@ -133,7 +133,7 @@ type Tenant interface {
 
 // A Size is the space that a tenant's data takes in the store, in bytes.
 type Size struct {
-	Content int64 `json:"content"` // documents, chunks and vectors
+	Content int64 `json:"content"` // documents, their originals, chunks and vectors
 	Runs    int64 `json:"runs"`    // runs and their journals
 }
 
@@ -162,6 +162,15 @@ type Content interface {
 
 	// Version returns a version, current or kept, or assay.ErrNotFound if it does not exist.
 	Version(ctx context.Context, id, version string) (assay.Document, error)
+
+	// Versions returns the versions of a document that are stored: the current one first, then those
+	// that were replaced or deleted, the last first. It returns none for a document that does not
+	// exist. It reads no text.
+	Versions(ctx context.Context, id string) ([]KeptVersion, error)
+
+	// Original returns the file that a version was read from. The error is assay.ErrNotFound if the
+	// version does not exist or was stored without it.
+	Original(ctx context.Context, id, version string) (assay.Original, error)
 
 	// ACL returns the ACL that now applies to all versions of a document. It is the ACL of the
 	// current version, or, for a deleted document, that of its last version, even after Prune has
@@ -248,6 +257,19 @@ type Collection struct {
 type Entry struct {
 	Document assay.Document
 	Chunks   []assay.Chunk // by Ordinal, of Document.Version
+
+	// Original is what Document.Version was read from, if it is to be kept. It counts when the version
+	// is stored for the first time, and if the stored one is damaged. Equal files are stored once.
+	Original assay.Original
+}
+
+// A KeptVersion is a version of a document that is stored.
+type KeptVersion struct {
+	Version  string
+	Title    string
+	Modified time.Time // of its source; zero: not known
+	Replaced time.Time // when it was replaced or deleted; zero: it is the current one
+	Original string    // media type of its original; empty: none is stored
 }
 
 // A Source is the state in which a file, or another item of a place where documents live, was
@@ -330,8 +352,8 @@ type Writer interface {
 	SetCollection(ctx context.Context, c Collection) error
 
 	// Prune drops the replaced and deleted versions that no stored run cites, no Hold covers, and that
-	// were replaced longer ago than a run may last and the Retention of versions. It also drops the vectors of passages that no remaining
-	// version has. It returns the number of versions dropped.
+	// were replaced longer ago than a run may last and the Retention of versions. It also drops the vectors of passages and the
+	// originals that no remaining version has. It returns the number of versions dropped.
 	Prune(ctx context.Context) (int, error)
 
 	// PutVectors stores vectors of the model in one transaction and returns the sequence of the
@@ -367,6 +389,10 @@ type Runs interface {
 
 	// List returns at most limit runs (0: all), newest first.
 	List(ctx context.Context, limit int) ([]assay.Run, error)
+
+	// Citing returns at most limit runs (0: all) of the principals with this user for which a version of
+	// a document is kept, because their answer or draft cites it, newest first.
+	Citing(ctx context.Context, document, user string, limit int) ([]assay.Run, error)
 
 	// Records returns a run's journal by Ordinal. It checks the hashes of every record. If a record
 	// was altered, the error is assay.ErrDamaged and names its path and ordinal. A gap is

@@ -66,6 +66,12 @@ func (u useRow) Full() bool { return u.Limit >= 0 && u.Left == 0 }
 // Used returns the sum of what was spent and reserved, at most the limit.
 func (u useRow) Used() int64 { return min(u.Spent+u.Reserved, u.Limit) }
 
+// Low is where the bar of the limit begins to warn.
+func (u useRow) Low() int64 { return u.Limit / 4 * 3 }
+
+// High is where the bar says that almost nothing is left.
+func (u useRow) High() int64 { return u.Limit - u.Limit/10 }
+
 // Near reports whether nine tenths are used up.
 func (u useRow) Near() bool { return u.Limit > 0 && !u.Full() && u.Left*10 <= u.Limit }
 

@@ -111,7 +111,7 @@ func policyThen(p review.Policy) []string {
 		case p.EscalateTo != "":
 			after = "the group " + p.EscalateTo + " may also review"
 		}
-		then = append(then, "after "+duration(p.Deadline)+" "+after)
+		then = append(then, fmt.Sprintf("after %v hours %s", p.Deadline.Hours(), after))
 	}
 	if p.Mandatory {
 		then = append(then, "also for requests that ask for no review")

@@ -90,9 +90,8 @@ func createCollection(q *request) error {
 	}
 	err = q.session.SetCollection(q.ctx(), store.Collection{Name: form.Name, RequireACL: form.RequireACL})
 	if errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrForbidden) {
-		problem := q.pages.config.Server.Problem(q.r, err)
-		form.Error = problem.Detail
-		return q.collectionsPage(problem.Status, form)
+		form.Error = q.detail(err)
+		return q.collectionsPage(q.pages.config.Server.Problem(q.r, err).Status, form)
 	}
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (d documentRow) Lacking() int { return d.Pages.NoText + d.Pages.Failed }
 func (q *request) row(d assay.Document) documentRow {
 	name := documentName(d.URI)
 	return documentRow{
-		ID: d.ID, Version: d.Version, Title: cmp.Or(d.Title, path.Base(name)), Name: name, Kind: kindOfDocument(d),
+		ID: d.ID, Version: d.Version, Title: cmp.Or(strings.Join(strings.Fields(d.Title), " "), path.Base(name)), Name: name, Kind: kindOfDocument(d),
 		Pages: d.Pages, Size: d.Source.SizeBytes, Modified: d.Source.Modified,
 		Access: accessWords(d.ACL, q.grant.Principal), Open: isOpen(d.ACL),
 	}
@@ -313,7 +312,7 @@ type reasonWords struct{ Word, Advice string }
 
 // failureReasons are the words for the reasons of packages source and ingest.
 var failureReasons = map[source.Reason]reasonWords{
-	"too_large":     {"Too large", fmt.Sprintf("Split it into documents of at most %d MB.", engine.MaxUploadBytes>>20)},
+	"too_large":     {"Too large", "Split it into documents of at most " + size(engine.MaxUploadBytes) + "."},
 	"empty":         {"No text", "It has no text that can be searched. If it is a scan, upload one with a text layer, or ask who runs this server to install tesseract."},
 	"binary":        {"Not a document", "Upload a PDF, an office document, a web page, mail, Markdown or text."},
 	"encoding":      {"Unknown encoding", "Save it as UTF-8 and upload it again."},

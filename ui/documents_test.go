@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -170,5 +171,32 @@ func TestFailedDocuments(t *testing.T) {
 	}
 	if r := x.post("ann", "/documents/failed", url.Values{"uri": {"/etc/passwd"}, "collection": {"handbook"}}); r.StatusCode != http.StatusForbidden {
 		t.Errorf("a file of the machine is read: status %d", r.StatusCode)
+	}
+}
+
+// TestRetry checks that a file of the machine that could not be read is read again on demand, and only
+// if it is in a folder that sessions may read.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	x, folder := folderSite(t, 0)
+	name := filepath.Join(folder, "plan.md")
+	writeFile(t, name, "\x00\x01\x02\x03\x04")
+	if _, err := x.session("root").Ingest(t.Context(), engine.IngestRequest{Paths: []string{name}, Collection: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"uri": {name}, "collection": {"team"}}
+	contains(t, x.page("ann", "/documents/failed"), "Try again", "plan.md", "Not a document")
+	if r := x.post("ann", "/documents/failed", form); r.StatusCode != http.StatusSeeOther {
+		t.Fatalf("status %d: %s", r.StatusCode, r.body)
+	}
+	contains(t, x.page("ann", "/documents/failed"), "could still not be read", "Try again")
+	writeFile(t, name, "# Plan\n\nThe plan of the team.\n")
+	if r := x.post("ann", "/documents/failed", form); r.StatusCode != http.StatusSeeOther {
+		t.Fatalf("status %d: %s", r.StatusCode, r.body)
+	}
+	contains(t, x.page("ann", "/documents/failed"), "plan.md was read.", "could be read.")
+	contains(t, x.page("ann", "/documents?collection=team"), "Plan")
+	if engine.SessionReadsFile(x.session("ann"), "/etc/passwd") || engine.SessionReadsFile(x.session("ann"), filepath.Join(folder, "..", "..")) {
+		t.Error("files outside the folders may be read")
 	}
 }

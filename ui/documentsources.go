@@ -267,7 +267,7 @@ func addSource(q *request) error {
 	err = q.session.AddSource(q.ctx(), n)
 	if errors.Is(err, assay.ErrForbidden) || errors.Is(err, assay.ErrInvalid) {
 		p := q.pages.config.Server.Problem(q.r, err)
-		f.Error = p.Detail
+		f.Error = q.detail(err)
 		if errors.Is(err, assay.ErrForbidden) {
 			f.Error += ". Who runs this server lists the kinds, folders and credentials that pages may use."
 		}

@@ -173,9 +173,11 @@ func (q *request) turnedRow(t job.TurnedQuestion) (turnedRow, error) {
 // newPairedRow says whether a difference may be chance.
 func newPairedRow(d answers.Paired) pairedRow {
 	m, _ := metric.Lookup(d.Figure)
-	row := pairedRow{Paired: d, Unit: m.Unit, Says: statusWords{"soft", "dash", "may be chance", ""}}
+	row := pairedRow{Paired: d, Unit: m.Unit, Says: statusWords{"soft", "question", "may be chance", ""}}
 	up, down := d.Low > 0, d.High < 0
 	switch {
+	case d.Mean == 0 && d.Low == 0 && d.High == 0:
+		row.Says = statusWords{"soft", "dash", "the same", ""}
 	case up && !m.Less, down && m.Less:
 		row.Says = statusWords{"good", "check", "better", ""}
 	case up, down:
@@ -184,11 +186,12 @@ func newPairedRow(d answers.Paired) pairedRow {
 	return row
 }
 
-// differencePlot draws the differences of the figures that are shares.
+// differencePlot draws the differences of the figures that are shares and not the same.
 func differencePlot(s job.ComparedSystem) plot.SVG {
 	var rows []plot.Interval
 	for _, d := range s.Paired {
-		if m, known := metric.Lookup(d.Figure); known && m.Unit == "" {
+		same := d.Mean == 0 && d.Low == 0 && d.High == 0
+		if m, known := metric.Lookup(d.Figure); known && m.Unit == "" && !same {
 			rows = append(rows, plot.Interval{Name: d.Figure, Value: d.Mean, Low: d.Low, High: d.High})
 		}
 	}

@@ -291,6 +291,7 @@ type evaluationPage struct {
 	Matrix    []matrixRow
 	Questions questionTable
 	Others    []engine.Evaluation // with which it can be compared
+	Before    string              // the last of them that started before it, or the newest one
 }
 
 // A matrixRow is a status with how many answers of each strategy have it, right and wrong.
@@ -323,6 +324,7 @@ func showEvaluation(q *request) error {
 		if p.Others, err = q.comparable(e); err != nil {
 			return err
 		}
+		p.Before = lastBefore(p.Others, e)
 	}
 	v := q.view("Evaluation", cmp.Or(e.Name, "Evaluation"), p)
 	v.Wide = true
@@ -333,6 +335,19 @@ func showEvaluation(q *request) error {
 func (q *request) comparable(e engine.Evaluation) ([]engine.Evaluation, error) {
 	all, err := q.session.Evaluations(q.ctx())
 	return slices.DeleteFunc(all, func(o engine.Evaluation) bool { return o.ID == e.ID || o.State != engine.EvaluationDone }), err
+}
+
+// lastBefore returns the ID of the last evaluation that started before another one; else the newest one.
+func lastBefore(all []engine.Evaluation, e engine.Evaluation) string {
+	for _, o := range all {
+		if o.Started.Before(e.Started) {
+			return o.ID
+		}
+	}
+	if len(all) > 0 {
+		return all[0].ID
+	}
+	return ""
 }
 
 // matrixOf counts the answers by status.

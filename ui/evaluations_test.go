@@ -89,7 +89,7 @@ func TestEvaluationForm(t *testing.T) {
 		form url.Values
 		want []string
 	}{
-		"no name":      {url.Values{"questions": {handbookSet}}, []string{"Give the evaluation a name.", "head of the department", `id="name" name="name" value="" required dir="auto" maxlength="200" aria-invalid="true"`}},
+		"no name":      {url.Values{"questions": {handbookSet}}, []string{"Give the evaluation a name.", "head of the department", `id="name" name="name" class="name" value="" required dir="auto" maxlength="200" aria-invalid="true"`}},
 		"no questions": {url.Values{"name": {"my set"}}, []string{"Paste questions or choose a file", `value="my set"`, "aria-invalid"}},
 		"no JSON":      {url.Values{"name": {"my set"}, "questions": {"\n\nWho?"}, "strategy": {"static"}, "models": {"yes"}}, []string{"Line 3 is not a JSON object.", "Who?</textarea>", `value="static" checked`, `value="yes" checked`}},
 		"a field":      {url.Values{"name": {"my set"}, "questions": {`{"question": "Who?", "gelod": 1}`}}, []string{"question 1", "gelod"}},

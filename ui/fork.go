@@ -47,7 +47,7 @@ type forkNumber struct {
 // forkBudget and forkSettings are the fields with numbers.
 var (
 	forkBudget = []forkNumber{
-		{"iterations", "Iterations for each sub-question", 1000, true}, {"calls", "Model calls", 1e6, true}, {"tokens", "Tokens", 1e9, true},
+		{"iterations", "Iterations a sub-question", 1000, true}, {"calls", "Model calls", 1e6, true}, {"tokens", "Tokens", 1e9, true},
 		{"cost", "Cost", 1e6, false}, {"seconds", "Seconds", 86_400, true},
 	}
 	forkSettings = []forkNumber{

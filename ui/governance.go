@@ -47,6 +47,26 @@ func (q *request) governanceHead(tab string) (h governanceHead, err error) {
 	return h, err
 }
 
+// renderGovernance writes a page of the area.
+func (q *request) renderGovernance(status int, file, title string, data any) error {
+	v := q.view("Governance", title, data)
+	v.Wide = true
+	return q.renderStatus(status, file, v)
+}
+
+// damagedLog writes the page of the area for an audit log that cannot be read because it was altered.
+// It returns other errors.
+func (q *request) damagedLog(head governanceHead, err error) error {
+	if !errors.Is(err, assay.ErrDamaged) {
+		return err
+	}
+	data := struct {
+		governanceHead
+		Problem string
+	}{head, err.Error()}
+	return q.renderGovernance(q.pages.config.Server.Problem(q.r, err).Status, "damagedlog.html", "Altered log", data)
+}
+
 // governancePeriods are the periods that one click selects, in days.
 var governancePeriods = []struct {
 	Days int
@@ -61,8 +81,9 @@ type governancePage struct {
 	Report          governance.Report
 	Key             []governance.Figure // the figures that are shown first
 	Plots           []plot.SVG
-	Tables          []shownTable
-	Download        string // query of the written report
+	Tables          []reportTable
+	Bare            []governance.Table // without rows
+	Download        string             // query of the written report
 	Mapping         []duty
 }
 
@@ -78,26 +99,26 @@ var keyFigures = []string{"complete_traces", "override_rate", "reviews_needed", 
 // maxTableRows is the most rows of a table of the report on the page.
 const maxTableRows = 200
 
-// A shownTable is a table of the report with its first rows.
-type shownTable struct {
+// A reportTable is a table of the report with its first rows.
+type reportTable struct {
 	governance.Table
-	Cells [][]shownCell
+	Cells [][]reportCell
 	More  int
 }
 
-// A shownCell is a cell of a table: a text, a number or runs.
-type shownCell struct {
+// A reportCell is a cell of a table: a text, a number or runs.
+type reportCell struct {
 	Text   string
 	Number bool
 	Runs   []string
 }
 
-func showTable(t governance.Table) shownTable {
-	s := shownTable{Table: t, More: max(0, len(t.Rows)-maxTableRows)}
+func showTable(t governance.Table) reportTable {
+	s := reportTable{Table: t, More: max(0, len(t.Rows)-maxTableRows)}
 	for _, row := range t.Rows[:len(t.Rows)-s.More] {
-		var cells []shownCell
+		var cells []reportCell
 		for _, c := range row {
-			cell := shownCell{Text: governance.CellText(c)}
+			cell := reportCell{Text: governance.CellText(c)}
 			switch c := c.(type) {
 			case int, int64, float64:
 				cell.Number = true
@@ -112,7 +133,7 @@ func showTable(t governance.Table) shownTable {
 }
 
 // Column returns the name of a column in words.
-func (shownTable) Column(name string) string { return strings.ReplaceAll(name, "_", " ") }
+func (reportTable) Column(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // periodOf reads the period of a form: two days in UTC, of which the second is included.
 func periodOf(from, to string) (since, until time.Time, err error) {
@@ -150,7 +171,7 @@ func showGovernance(q *request) error {
 	}
 	p.periods()
 	if p.Report, err = q.session.AuditReport(q.ctx(), governance.Options{From: since, To: until}); err != nil {
-		return err
+		return q.damagedLog(head, err)
 	}
 	if err := q.governancePlots(&p, since, until); err != nil {
 		return err
@@ -161,6 +182,10 @@ func showGovernance(q *request) error {
 		}
 	}
 	for _, t := range p.Report.Tables {
+		if len(t.Rows) == 0 {
+			p.Bare = append(p.Bare, t)
+			continue
+		}
 		p.Tables = append(p.Tables, showTable(t))
 	}
 	v := url.Values{}
@@ -173,9 +198,7 @@ func showGovernance(q *request) error {
 	if p.Download = v.Encode(); p.Download != "" {
 		p.Download = "?" + p.Download
 	}
-	out := q.view("Governance", "Governance", p)
-	out.Wide = true
-	return q.renderStatus(status, "governance.html", out)
+	return q.renderGovernance(status, "governance.html", "Governance", p)
 }
 
 // periods sets the links to the usual periods.
@@ -266,8 +289,21 @@ type auditLogPage struct {
 // A shownEntry is an entry of the audit log in words.
 type shownEntry struct {
 	engine.AuditEntry
-	Words string
-	Facts string // the detail of the act
+	Words  string
+	Facts  string // the detail of the act
+	Object string
+	OfRun  string // ID; empty: it is about something else
+}
+
+func newShownEntry(e engine.AuditEntry) shownEntry {
+	s := shownEntry{AuditEntry: e, Words: actWords(e.Kind), Facts: cut(string(e.Detail), 400), Object: e.Subject, OfRun: e.Run}
+	switch group, _, _ := strings.Cut(e.Kind, "."); group {
+	case "run", "review":
+		s.OfRun = cmp.Or(s.OfRun, e.Subject)
+	case "checkpoint":
+		s.Object = strings.TrimLeft(e.Subject, "0")
+	}
+	return s
 }
 
 func showAuditLog(q *request) error {
@@ -279,16 +315,16 @@ func showAuditLog(q *request) error {
 	since, until, err := periodOf(p.From, p.To)
 	if errors.Is(err, assay.ErrInvalid) {
 		p.Error = strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
-		return q.renderStatus(http.StatusBadRequest, "auditlog.html", q.view("Governance", "Audit log", p))
+		return q.renderGovernance(http.StatusBadRequest, "auditlog.html", "Audit log", p)
 	}
 	before, _ := strconv.ParseInt(q.query("before"), 10, 64) // anything else is the first page
 	f := engine.AuditFilter{Kind: p.Kind, User: p.User, Subject: p.Object, Since: since, Until: until, Before: max(0, before), Limit: auditPageSize}
 	entries, next, err := q.session.AuditSearch(q.ctx(), f)
 	if err != nil {
-		return err
+		return q.damagedLog(head, err)
 	}
 	for _, e := range entries {
-		p.Entries = append(p.Entries, shownEntry{e, actWords(e.Kind), cut(string(e.Detail), 400)})
+		p.Entries = append(p.Entries, newShownEntry(e))
 	}
 	query := q.r.URL.Query()
 	if query.Get("before") != "" {
@@ -299,9 +335,7 @@ func showAuditLog(q *request) error {
 		query.Set("before", strconv.FormatInt(next, 10))
 		p.Next = "/governance/log?" + query.Encode()
 	}
-	v := q.view("Governance", "Audit log", p)
-	v.Wide = true
-	return q.render("auditlog.html", v)
+	return q.renderGovernance(http.StatusOK, "auditlog.html", "Audit log", p)
 }
 
 // entryWords are the kinds of entries of the audit log in words.
@@ -394,7 +428,7 @@ func showAuditRuns(q *request) error {
 	if to < p.All {
 		p.Older = at(n + 1)
 	}
-	return q.render("auditruns.html", q.view("Governance", "Runs of all users", p))
+	return q.renderGovernance(http.StatusOK, "auditruns.html", "Runs of all users", p)
 }
 
 // An auditRunPage is the data of the trace of a run of any user, without its texts.
@@ -447,7 +481,7 @@ func showAuditRun(q *request) error {
 	if from > 0 {
 		p.Prev = fmt.Sprintf("%s?from=%d", path, max(0, from-size))
 	}
-	return q.render("auditruns.html", q.view("Governance", "Run of "+r.Principal.User, p))
+	return q.renderGovernance(http.StatusOK, "auditruns.html", "Run of "+r.Principal.User, p)
 }
 
 // A checkpointsPage is the data of the list of checkpoints.
@@ -476,7 +510,7 @@ func showCheckpoints(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.render("checkpoints.html", q.view("Governance", "Checkpoints", p))
+	return q.renderGovernance(http.StatusOK, "checkpoints.html", "Checkpoints", p)
 }
 
 func (q *request) checkpointsPage() (p checkpointsPage, err error) {
@@ -523,7 +557,7 @@ func compareCheckpoint(q *request) error {
 	default:
 		p.Compared = &shownCheckpoint{compared, signersOf(compared.Keys)}
 	}
-	return q.renderStatus(status, "checkpoints.html", q.view("Governance", "Checkpoints", p))
+	return q.renderGovernance(status, "checkpoints.html", "Checkpoints", p)
 }
 
 // A stopsPage is the data of the stop switch.
@@ -552,7 +586,7 @@ func showStops(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.render("stops.html", q.view("Governance", "Stop", p))
+	return q.renderGovernance(http.StatusOK, "stops.html", "Stop", p)
 }
 
 func stopTenant(q *request) error {
@@ -585,5 +619,5 @@ func (q *request) switchTenant(change func(ctx context.Context, reason string) e
 		return err
 	}
 	p.Reason, p.Error = reason, message
-	return q.renderStatus(http.StatusBadRequest, "stops.html", q.view("Governance", "Stop", p))
+	return q.renderGovernance(http.StatusBadRequest, "stops.html", "Stop", p)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A shownDraft is an answer with its evidence, cut into pieces of text.
@@ -91,7 +92,7 @@ func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 		}
 		cited := func(c assay.Citation) bool { return c.Number == ev.Number }
 		d.Evidence = append(d.Evidence, shownEvidence{
-			Number: ev.Number, Under: cmp.Or(ev.Hit.Under(), ev.Hit.URI), Text: ev.Hit.Text, Version: ev.Hit.Chunk.Version,
+			Number: ev.Number, Under: cmp.Or(ev.Hit.Under(), ev.Hit.URI), Text: unwrapped(ev.Hit.Text), Version: ev.Hit.Chunk.Version,
 			Link: documentLink(ev.Hit.Origin, ev.Hit.Chunk.Document), Cited: slices.ContainsFunc(a.Citations, cited),
 		})
 	}
@@ -136,7 +137,7 @@ const quoteContext = 320
 
 // newShownQuote puts a quote into its passage, if the passage has it at the place of the citation.
 func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
-	q := shownQuote{Citation: c, Mark: c.Quote, Link: documentLink(c.Origin, c.Document)}
+	q := shownQuote{Citation: c, Mark: unwrapped(c.Quote), Link: documentLink(c.Origin, c.Document)}
 	hit := assay.Hit{Title: cmp.Or(c.Title, c.URI), Chunk: assay.Chunk{Headings: c.Heading}}
 	q.Under = hit.Under()
 	i := slices.IndexFunc(evidence, func(e assay.Evidence) bool { return e.Number == c.Number })
@@ -148,9 +149,17 @@ func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
 	if chunk.Document != c.Document || chunk.Version != c.Version || !isTextSpan(passage, start, end) || passage[start:end] != c.Quote {
 		return q
 	}
-	q.Before, q.After = lastBytes(passage[:start], quoteContext), firstBytes(passage[end:], quoteContext)
+	passage = unwrapped(passage)
+	q.Before, q.Mark, q.After = lastBytes(passage[:start], quoteContext), passage[start:end], firstBytes(passage[end:], quoteContext)
 	return q
 }
+
+// wrapped matches the end of a long line that goes on in the next one: what follows is no list, table or
+// heading.
+var wrapped = lazyregexp.New(`([^\n]{50})\n([\p{L}\p{M}("'„“«])`)
+
+// unwrapped joins the lines of paragraphs. The offsets of the text stay.
+func unwrapped(text string) string { return wrapped.ReplaceAllString(text, "$1 $2") }
 
 // firstBytes returns the start of a text, at most n bytes up to a space, with "…" if it is cut.
 func firstBytes(text string, n int) string {

@@ -127,8 +127,11 @@ func (q *request) sentEdit() (p editPage, ok bool, err error) {
 // failEdit shows the page for editing with the reason why a text was not taken.
 func (q *request) failEdit(err error, p editPage) error {
 	problem := q.pages.config.Server.Problem(q.r, err)
-	if problem.Status >= http.StatusInternalServerError || server.IsUnauthenticated(err) || problem.Status == http.StatusNotFound {
+	if problem.Status >= http.StatusInternalServerError || server.IsUnauthenticated(err) {
 		return err
+	}
+	if problem.Status == http.StatusNotFound {
+		return q.failReview(err, nil)
 	}
 	p.Problem = q.plainProblem(problem, p.reviewRow)
 	return q.renderEdit(problem.Status, p)

@@ -165,6 +165,7 @@ type reviewPage struct {
 	Steps     []engine.Step
 	Strategy  string
 	Refused   string // why the user may not take part; empty: they may
+	Gone      bool   // there is no such review
 	Problem   string // why a form failed
 	Reason    string // of a rejection that failed
 	ReasonBad string
@@ -195,12 +196,15 @@ func showReview(q *request) error {
 	return q.renderReview(http.StatusOK, p)
 }
 
-// reviewPage loads a review. A review in which the user may not take part has Refused set.
+// reviewPage loads a review. One in which the user may not take part, or that is gone, has Refused set.
 func (q *request) reviewPage(id string) (reviewPage, error) {
 	view, err := q.session.Review(q.ctx(), id)
 	if errors.Is(err, assay.ErrForbidden) {
 		problem := q.pages.config.Server.Problem(q.r, err)
 		return reviewPage{reviewRow: reviewRow{ReviewSummary: engine.ReviewSummary{Run: id}}, Refused: plainRefusal(problem)}, nil
+	}
+	if errors.Is(err, assay.ErrNotFound) {
+		return reviewPage{Gone: true, Refused: "Its run may have been erased or deleted, or it rests on documents that you may not see."}, nil
 	}
 	if err != nil {
 		return reviewPage{}, err
@@ -245,7 +249,10 @@ func afterColon(detail string) string {
 func (q *request) renderReview(status int, p reviewPage) error {
 	v := q.view("Reviews", "Review", p)
 	v.Wide = true
-	if p.Refused != "" {
+	switch {
+	case p.Gone:
+		status = http.StatusNotFound
+	case p.Refused != "":
 		status = http.StatusForbidden
 	}
 	return q.renderStatus(status, "review.html", v)
@@ -254,7 +261,7 @@ func (q *request) renderReview(status int, p reviewPage) error {
 // failReview shows a review with the reason why a form about it failed. change may add what was typed.
 func (q *request) failReview(err error, change func(*reviewPage)) error {
 	problem := q.pages.config.Server.Problem(q.r, err)
-	if problem.Status >= http.StatusInternalServerError || problem.Status == http.StatusNotFound || server.IsUnauthenticated(err) {
+	if problem.Status >= http.StatusInternalServerError || server.IsUnauthenticated(err) {
 		return err
 	}
 	p, loadErr := q.reviewPage(q.path("run"))
@@ -320,6 +327,9 @@ func approveReview(q *request) error {
 	p, err := q.reviewPage(id)
 	if err != nil {
 		return err
+	}
+	if p.Refused != "" {
+		return q.renderReview(http.StatusForbidden, p)
 	}
 	if p.Draft != nil && p.Open() && seen != p.Draft.Hash {
 		return q.failReview(errChanged, func(p *reviewPage) {

@@ -338,10 +338,12 @@ func TestReviewErased(t *testing.T) {
 	}
 	r := x.get("rae", path)
 	r.lacks(t, "head of the department", "out of date")
-	if r.StatusCode != http.StatusNotFound && r.StatusCode != http.StatusOK {
-		t.Errorf("status %d: %s", r.StatusCode, r.body)
+	r.must(t, http.StatusNotFound, "This review is not there", "Its run may have been erased")
+	for _, act := range []string{"claim", "release", "approve", "reject", "edit", "save"} {
+		x.post("rae", path+"/"+act, url.Values{"text": {"x"}, "reason": {"x"}}).must(t, http.StatusNotFound, "This review is not there").lacks(t, "head of the department")
 	}
-	x.post("rae", path+"/approve", nil).lacks(t, "head of the department")
+	x.get("rae", path+"/edit").must(t, http.StatusNotFound, "This review is not there")
+	x.get("rae", "/reviews?show=decided").must(t, http.StatusOK).lacks(t, run)
 }
 
 // A testClock is the time of a site.

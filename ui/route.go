@@ -22,7 +22,8 @@ const DefaultMaxBody = 1 << 20
 // Routes returns the table of routes. Each call returns the same routes in the same order.
 func Routes() []Route {
 	return slices.Concat(
-		signInRoutes(), askRoutes(), runRoutes(), traceRoutes(), documentRoutes(), sourceRoutes(), reviewRoutes(),
+		signInRoutes(), askRoutes(), runRoutes(), shareRoutes(), feedbackRoutes(), labelRoutes(), traceRoutes(), documentRoutes(),
+		documentPageRoutes(), sourceRoutes(), reviewRoutes(),
 		evaluationRoutes(), governanceRoutes(), adminRoutes(),
 	)
 }

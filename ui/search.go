@@ -58,9 +58,9 @@ func (v searchView) Partial() bool {
 // Total is the number of passages with a word of the query.
 func (v searchView) Total() string {
 	if v.Results.Total >= assay.MaxTotal {
-		return "At least " + count(v.Results.Total, "passage")
+		return "At least " + grouped(int64(v.Results.Total))
 	}
-	return count(v.Results.Total, "passage")
+	return grouped(int64(v.Results.Total))
 }
 
 // A searchStage is a part of a search with its time.
@@ -128,8 +128,11 @@ func showSearch(q *request) error {
 	return q.render("search.html", q.view("Documents", form.Text, v))
 }
 
-// detail returns the text of an error as its problem details have it.
-func (q *request) detail(err error) string { return q.pages.config.Server.Problem(q.r, err).Detail }
+// detail returns the text of an error beside a field: that of its problem details, without the words
+// for its kind.
+func (q *request) detail(err error) string {
+	return strings.TrimSuffix(q.pages.config.Server.Problem(q.r, err).Detail, ": "+assay.ErrInvalid.Error())
+}
 
 // searchForm reads the parameters of the search.
 func (q *request) searchForm() (searchForm, error) {
@@ -176,6 +179,15 @@ func (q *request) search(v *searchView, query assay.Query) error {
 		v.More = v.Form.path(searchSizes[i+1])
 	}
 	return nil
+}
+
+// AskPath is the path of the page that asks the same as a question.
+func (f searchForm) AskPath() string {
+	values := url.Values{"q": {f.Text}}
+	if len(f.Collections) > 0 {
+		values["collection"] = f.Collections
+	}
+	return "/?" + values.Encode()
 }
 
 // path is the path of the search with another number of passages.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/server"
 )
 
 func TestSearch(t *testing.T) {
@@ -47,9 +51,9 @@ func TestSearchFilter(t *testing.T) {
 			t.Errorf("%s: status %d", filter, r.StatusCode)
 		}
 		contains(t, r.body, `id="filter-error"`, `aria-invalid="true"`, want, `value="budget"`)
-		lacks(t, r.body, "<script>")
+		lacks(t, r.body, "<script>", "invalid request")
 	}
-	contains(t, x.page("ann", "/search?q=budget&mode=text&collection=notes"), "b.md", `value="text" selected`, `value="notes" checked`)
+	contains(t, x.page("ann", "/search?q=budget&mode=text&collection=notes"), "b.md", `value="text" selected`, `value="notes" checked`, `href="/?collection=notes&amp;q=budget"`)
 	for _, query := range []string{"mode=all", "limit=7", "limit=x"} {
 		if r := x.get("ann", "/search?q=budget&"+query); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: status %d", query, r.StatusCode)
@@ -65,9 +69,9 @@ func TestSearchMore(t *testing.T) {
 		x.put("ann", "many", name+".md", "# "+name+"\n\nThe falcon number "+strings.Repeat(name, 5)+" flies to "+strings.Repeat(name+"x ", 40)+".\n", "")
 	}
 	body := x.page("ann", "/search?q=falcon&collection=many")
-	contains(t, body, "10 passages shown", "Show more passages", "limit=25")
+	contains(t, body, "10 passages, best first", "Show more passages", "limit=25")
 	more := x.page("ann", "/search?q=falcon&collection=many&limit=25")
-	contains(t, more, "12 passages shown")
+	contains(t, more, "12 passages, best first")
 	lacks(t, more, "Show more passages")
 }
 
@@ -81,4 +85,32 @@ func TestMarked(t *testing.T) {
 	if got := marked("ab", nil); !cmp.Equal(got, []markedText{{"ab", false}}) {
 		t.Errorf("without marks: %v", got)
 	}
+}
+
+// oneEncoder provides one encoder.
+type oneEncoder struct{ llm.Embedder }
+
+func (e oneEncoder) Default() string { return e.Model() }
+
+func (e oneEncoder) Open(context.Context, string) (llm.Embedder, error) { return e.Embedder, nil }
+
+// TestCoverage checks that pages say how far passages have vectors.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	encoder := llmtest.Refusing(&llmtest.Hashing{Name: "hash/64", Dimensions: 64}, "unreadable")
+	x := newSite(t, func(c *engine.HostConfig, _ *server.Config) { c.Encoders = oneEncoder{encoder} })
+	contains(t, x.page("ann", "/documents"), "of <code>hash/64</code>")
+	if _, err := x.session("root").Embed(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, x.page("ann", "/documents"), ">complete<")
+	lacks(t, x.page("ann", "/search?q=leave"), "have a vector yet")
+	x.put("ann", "handbook", "odd.md", "# Odd\n\nAn unreadable passage about leave.\n", "")
+	if report, err := x.session("root").Embed(t.Context(), nil); err != nil || report.Missing() == 0 {
+		t.Fatalf("Embed = %+v, %v, want a passage without a vector", report, err)
+	}
+	body := x.page("ann", "/documents")
+	contains(t, body, ">partial<", "<progress")
+	body = x.page("ann", "/search?q=leave")
+	contains(t, body, "of the passages have a vector yet", ">Vector<", "−1 to 1", "odd.md", `min="-1"`)
 }

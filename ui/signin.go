@@ -34,6 +34,7 @@ func newSessions() *sessions { return &sessions{all: map[[sha256.Size]byte]*sign
 // A signedIn is the session of one browser.
 type signedIn struct {
 	credential  identity.Credential
+	tokens      *tokens // of a provider; nil: the credential was typed
 	begun, used time.Time
 }
 
@@ -41,15 +42,15 @@ func (s *signedIn) over(at time.Time) bool {
 	return at.Sub(s.used) > sessionIdle || at.Sub(s.begun) > sessionLife
 }
 
-// begin returns the value of the cookie of a new session.
-func (s *sessions) begin(c identity.Credential) string {
+// begin returns the value of the cookie of a new session. t is nil unless a provider gave the credential.
+func (s *sessions) begin(c identity.Credential, t *tokens) string {
 	word := rand.Text() + rand.Text() // 52 letters with 260 random bits
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.all) >= maxSessions {
 		s.makeRoom()
 	}
-	s.all[sha256.Sum256([]byte(word))] = &signedIn{c, now(), now()}
+	s.all[sha256.Sum256([]byte(word))] = &signedIn{c, t, now(), now()}
 	return word
 }
 
@@ -78,27 +79,50 @@ func (s *sessions) credential(r *http.Request) (identity.Credential, bool) {
 		return identity.Credential{}, false
 	}
 	hash := sha256.Sum256([]byte(cookies[0].Value))
+	one := s.find(hash)
+	if one == nil {
+		return identity.Credential{}, false
+	}
+	if one.tokens == nil {
+		return one.credential, true
+	}
+	c, ok := one.tokens.credential(r.Context())
+	if !ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.all, hash)
+	}
+	return c, ok
+}
+
+// find returns the session of a cookie, which is used now; nil: there is none.
+func (s *sessions) find(hash [sha256.Size]byte) *signedIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.all[hash]
 	if one == nil {
-		return identity.Credential{}, false
+		return nil
 	}
 	if one.over(now()) {
 		delete(s.all, hash)
-		return identity.Credential{}, false
+		return nil
 	}
 	one.used = now()
-	return one.credential, true
+	return one
 }
 
-// end forgets the session of a request.
-func (s *sessions) end(r *http.Request) {
+// end forgets the session of a request. It returns the tokens of a provider; nil: there were none.
+func (s *sessions) end(r *http.Request) (t *tokens) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range r.CookiesNamed(sessionCookie) {
-		delete(s.all, sha256.Sum256([]byte(c.Value)))
+		hash := sha256.Sum256([]byte(c.Value))
+		if one := s.all[hash]; one != nil {
+			t = one.tokens
+		}
+		delete(s.all, hash)
 	}
+	return t
 }
 
 // signInRoutes are about the session of a browser.
@@ -106,6 +130,8 @@ func signInRoutes() []Route {
 	return []Route{
 		page("/sign-in", "sign-in", "", showSignIn),
 		action("/sign-in", "sign-in.begin", "", signIn),
+		page("/sign-in/provider", "sign-in.provider", "", beginAtProvider),
+		page(callbackPath, "sign-in.callback", "", endAtProvider),
 		action("/sign-out", "sign-out", "", signOut),
 	}
 }
@@ -120,15 +146,26 @@ func signInPath(r *http.Request) string {
 
 // A signInForm is the data of the page that asks for a credential.
 type signInForm struct {
-	To    string
-	Error string
+	To       string
+	Error    string
+	Provider string // name; empty: there is none
+	Begin    string // path that leads to the provider
+}
+
+// signInForm returns the data of that page.
+func (q *request) signInForm(to, problem string) signInForm {
+	f := signInForm{To: to, Error: problem}
+	if p := q.pages.provider; p != nil {
+		f.Provider, f.Begin = p.config.Name, "/sign-in/provider?"+url.Values{"to": {ownPath(to)}}.Encode()
+	}
+	return f
 }
 
 func showSignIn(q *request) error {
 	if !q.pages.config.Server.Identified() {
 		return q.redirect("/", "")
 	}
-	return q.render("signin.html", q.view("", "Sign in", signInForm{To: q.query("to")}))
+	return q.render("signin.html", q.view("", "Sign in", q.signInForm(q.query("to"), "")))
 }
 
 // signIn checks a credential and begins a session.
@@ -144,16 +181,22 @@ func signIn(q *request) error {
 	}
 	if err != nil {
 		problem := q.pages.config.Server.Problem(q.r, err)
-		return q.renderStatus(problem.Status, "signin.html", q.view("", "Sign in", signInForm{to, problem.Detail}))
+		return q.renderStatus(problem.Status, "signin.html", q.view("", "Sign in", q.signInForm(to, problem.Detail)))
 	}
 	q.pages.sessions.end(q.r)
-	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(c), int(sessionLife/time.Second)))
+	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(c, nil), int(sessionLife/time.Second)))
 	return q.redirect(ownPath(to), "")
 }
 
+// signOut ends the session, and that at the provider if there is one.
 func signOut(q *request) error {
-	q.pages.sessions.end(q.r)
+	t := q.pages.sessions.end(q.r)
 	http.SetCookie(q.w, q.cookie("", -1))
+	if t != nil {
+		if to := t.ended(q.ctx()); to != "" {
+			return q.hop(to, "You are signed out")
+		}
+	}
 	return q.redirect("/sign-in", "You are signed out.")
 }
 

@@ -229,8 +229,11 @@ func scopeOf(path string) (scope, inner string) {
 
 // scopeNames are the words for elements of scopes.
 var scopeNames = map[string]string{
-	"sub": "Sub-question", "round": "round", "hop": "hop", "step": "step", "finish": "Answer", "draft": "draft", "plan": "Plan", "part": "part",
+	"sub": "sub-question", "finish": "answer",
 }
+
+// countedScopes are the elements of scopes of which there are several as a rule.
+var countedScopes = []string{"sub", "round", "hop", "step", "draft", "critique", "part"}
 
 // scopeWords returns a scope in words: "Sub-question 2, round 1".
 func scopeWords(scope string) string {
@@ -241,7 +244,7 @@ func scopeWords(scope string) string {
 	for part := range strings.SplitSeq(scope, "/") {
 		name, rest, _ := strings.Cut(part, "[")
 		word := cmp.Or(scopeNames[name], name)
-		if n, err := strconv.Atoi(strings.TrimSuffix(rest, "]")); err == nil && (n > 0 || name != "finish" && name != "plan") {
+		if n, err := strconv.Atoi(strings.TrimSuffix(rest, "]")); err == nil && (n > 0 || slices.Contains(countedScopes, name)) {
 			word += " " + strconv.Itoa(n+1)
 		}
 		words = append(words, word)

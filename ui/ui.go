@@ -25,6 +25,8 @@ type Config struct {
 	Server  *server.Server // required; Mount adds the pages to it
 	Log     *slog.Logger   // required; no text of a question, document or answer is logged
 	Version string         // of the program
+
+	Provider *Provider // at which users sign in; nil: with a key or a token only
 }
 
 // Pages are the web pages of a server. They are safe for concurrent use.
@@ -34,6 +36,7 @@ type Pages struct {
 	templates map[string]*template.Template
 	sessions  *sessions
 	secrets   *secrets
+	provider  *provider // nil: none
 }
 
 // Mount adds the pages to a server. It must be called before the server's first request.
@@ -48,6 +51,11 @@ func Mount(c Config) (*Pages, error) {
 	}
 	if p.templates, err = p.parseTemplates(); err != nil {
 		return nil, err
+	}
+	if c.Provider != nil {
+		if p.provider, err = newProvider(*c.Provider); err != nil {
+			return nil, err
+		}
 	}
 	c.Server.UseBrowser(p.sessions.credential)
 	c.Server.HandlePage("GET "+assetsPath+"{file...}", "ui.assets", false, p.assets)

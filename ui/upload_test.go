@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/pdftest"
 	"github.com/assay-rag/assay/server"
 )
 
@@ -226,4 +227,33 @@ func TestParseMetadata(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("parseMetadata = %s, %v, want %s", text, err, want)
 	}
+}
+
+// TestUploadPages checks that pages without text are told with the outcome and in the list.
+func TestUploadPages(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	var scan pdftest.File
+	scan.Page(595, 842).Text(72, 700, 12, false, "The first page of the contract has its text.")
+	scan.Page(595, 842).Image(50, 50, 500, 700)
+	scan.Page(595, 842).Image(50, 50, 500, 700)
+	r := x.upload("ann", "/documents/upload", []file{{"scan.pdf", string(scan.Bytes())}}, "collection", "scans", "access", "everyone")
+	contains(t, r.body, "2 of 3 pages have no text", `data-outcome="added"`)
+	contains(t, x.page("ann", "/documents?collection=scans"), "2 of 3 pages have no text", ">pdf<")
+	r = x.upload("ann", "/documents/upload", []file{{"all.pdf", string((&pdftest.File{Password: "secret"}).Bytes())}}, "collection", "scans", "access", "everyone")
+	contains(t, r.body, "not stored")
+}
+
+// TestUploadPassword checks that an encrypted document is read with its password, which is not shown
+// again.
+func TestUploadPassword(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	locked := pdftest.File{Password: "open sesame"}
+	locked.Page(595, 842).Text(72, 700, 12, false, "The locked page has text as well.")
+	files := []file{{"locked.pdf", string(locked.Bytes())}}
+	contains(t, x.upload("ann", "/documents/upload", files, "collection", "locked", "access", "me").body, "Needs a password")
+	r := x.upload("ann", "/documents/upload", files, "collection", "locked", "access", "me", "password", "open sesame")
+	contains(t, r.body, `data-outcome="added"`)
+	lacks(t, r.body, "sesame")
 }

@@ -147,7 +147,7 @@ func (a *app) openService(ctx context.Context, o serveOptions) (_ *service, err 
 
 // mountPages adds the web pages.
 func (s *service) mountPages() error {
-	_, err := ui.Mount(ui.Config{Server: s.handler, Log: s.log, Version: version()})
+	_, err := ui.Mount(ui.Config{Server: s.handler, Log: s.log, Version: version(), Provider: s.settings.signIn()})
 	return err
 }
 

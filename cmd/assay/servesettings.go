@@ -17,6 +17,7 @@ import (
 	"github.com/assay-rag/assay/identity"
 	"github.com/assay-rag/assay/server"
 	"github.com/assay-rag/assay/telemetry"
+	"github.com/assay-rag/assay/ui"
 	"github.com/assay-rag/assay/webhook"
 )
 
@@ -133,6 +134,18 @@ func (s *service) serverConfig(l serveSettings, auth *identity.Authenticator) se
 	return c
 }
 
+// signIn returns the provider at which users of the pages sign in; nil: none.
+func (l serveSettings) signIn() *ui.Provider {
+	in := l.config.SignIn
+	if in == nil {
+		return nil
+	}
+	return &ui.Provider{
+		Name: in.Name, Issuer: in.Issuer, ClientID: in.ClientID, ClientSecret: in.Secret.Reveal(), Scopes: in.Scopes, Parameters: in.Parameters,
+		Base: l.server.URL, Client: l.config.IdentityClient(),
+	}
+}
+
 // hosts returns the names that requests may be for; nil: not limited.
 func (l serveSettings) hosts() []string {
 	hosts := l.server.Hosts
@@ -206,6 +219,7 @@ func needRestart(old, now serveSettings) []string {
 		{"server.listen", old.server.Listen, now.server.Listen},
 		{"server.tls", old.server.TLS, now.server.TLS},
 		{"server.metrics", old.server.Metrics, now.server.Metrics},
+		{"server.sign_in", old.config.SignIn, now.config.SignIn},
 		{"data directory", old.dir, now.dir},
 	} {
 		if !reflect.DeepEqual(x.old, x.now) {

@@ -128,6 +128,11 @@ func (j *job) damaged(ctx context.Context, docs []assay.Document) (bool, error) 
 	}
 	for _, d := range docs {
 		_, err := j.content.Document(ctx, d.ID)
+		if err == nil {
+			if _, err = j.content.Original(ctx, d.ID, d.Version); errors.Is(err, assay.ErrNotFound) {
+				err = nil // it has none
+			}
+		}
 		if errors.Is(err, assay.ErrDamaged) {
 			return true, nil
 		}

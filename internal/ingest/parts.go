@@ -243,10 +243,27 @@ func (p *parsing) add(ctx context.Context, uri string, parsed parse.Parsed) erro
 		p.next.recognized++
 		p.next.recognizedPages += d.Pages.Recognized
 	}
-	p.bytes += len(d.Text)
-	p.next.entries = append(p.next.entries, store.Entry{Document: d, Chunks: chunks})
+	entry := store.Entry{Document: d, Chunks: chunks, Original: p.original(parsed)}
+	p.bytes += bytesOf(entry)
+	p.next.entries = append(p.next.entries, entry)
 	return nil
 }
+
+// original returns the file of a document whose pages can be shown.
+func (p *parsing) original(parsed parse.Parsed) assay.Original {
+	data := p.content.Data
+	if parsed.Path != "" {
+		data = parsed.Data
+	}
+	media := parsed.Document.OriginalType(data)
+	if media == "" || len(data) == 0 {
+		return assay.Original{}
+	}
+	return assay.Original{Media: media, Data: data}
+}
+
+// bytesOf returns how many bytes of a transaction an entry takes.
+func bytesOf(e store.Entry) int { return len(e.Document.Text) + len(e.Original.Data) }
 
 // fail records a document that cannot be parsed. If the stored one is from the same bytes, it stays.
 func (p *parsing) fail(uri string, s *source.Skip) {

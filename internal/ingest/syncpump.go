@@ -146,7 +146,7 @@ func (s *syncJob) take(ctx context.Context, o syncOutcome) error {
 	b := &s.batch
 	for _, e := range o.put {
 		b.Put = append(b.Put, e)
-		b.bytes += len(e.Document.Text)
+		b.bytes += bytesOf(e)
 	}
 	for _, d := range o.remove {
 		b.Delete = append(b.Delete, d.ID)

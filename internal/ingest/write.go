@@ -43,7 +43,7 @@ func (b *batch) empty() bool {
 // add puts an entry. It replaces an earlier one of the document, unless it only amends that.
 func (b *batch) add(e store.Entry) {
 	id := e.Document.ID
-	b.bytes += len(e.Document.Text)
+	b.bytes += bytesOf(e)
 	delete(b.deletes, id)
 	i, ok := b.at[id]
 	switch {

@@ -47,8 +47,25 @@ func (d *Document) RenderColor(ctx context.Context, index int, dpi float32) (out
 	return out, err
 }
 
+// RenderWidth is RenderColor for a picture that is width pixels wide, or less if it would have more than
+// most pixels.
+func (d *Document) RenderWidth(ctx context.Context, index, width, most int) (out ColorRendering, err error) {
+	fit := func(points float32) float32 { return float32(max(width, 1)) / points }
+	err = d.renderScaled(ctx, index, fit, min(float32(most), maxPixels/4), func(ctx context.Context, in *instance, page handle, width, height int, scale float32) (err error) {
+		out.Scale = scale
+		out.Image, err = in.renderColor(ctx, page, width, height)
+		return err
+	})
+	return out, err
+}
+
 // renderPage calls draw with a page, its size in pixels and the pixels per point.
 func (d *Document) renderPage(ctx context.Context, index int, dpi, most float32, draw func(context.Context, *instance, handle, int, int, float32) error) error {
+	return d.renderScaled(ctx, index, func(float32) float32 { return max(dpi, 1) / 72 }, most, draw)
+}
+
+// renderScaled is renderPage for the pixels per point that scaleOf returns for a width in points.
+func (d *Document) renderScaled(ctx context.Context, index int, scaleOf func(width float32) float32, most float32, draw func(context.Context, *instance, handle, int, int, float32) error) error {
 	return d.withPage(ctx, index, func(ctx context.Context, in *instance, page handle) error {
 		width := api.DecodeF32(in.get("FPDF_GetPageWidthF", uint64(page)))
 		height := api.DecodeF32(in.get("FPDF_GetPageHeightF", uint64(page)))
@@ -56,7 +73,7 @@ func (d *Document) renderPage(ctx context.Context, index int, dpi, most float32,
 		if !(area > 0) || math.IsInf(area, 0) {
 			return fmt.Errorf("%w: it is %g × %g points large", ErrPage, width, height)
 		}
-		scale := min(max(dpi, 1)/72, float32(math.Sqrt(float64(most)/area)))
+		scale := min(scaleOf(width), float32(math.Sqrt(float64(most)/area)))
 		err := draw(ctx, in, page, pixels(width*scale), pixels(height*scale), scale)
 		return cmp.Or(in.err, err)
 	})

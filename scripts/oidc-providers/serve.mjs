@@ -19,7 +19,7 @@ async function oidcProvider() {
   const issuer = await listen(server);
   const provider = new Provider(issuer, {
     clients: [{
-      client_id: 'app', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback'],
+      client_id: 'app', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback', 'https://app.example.com/sign-in/callback'],
       grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
     }],
     scopes: ['openid', 'assay.ask', 'assay.search'],

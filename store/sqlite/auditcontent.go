@@ -166,6 +166,9 @@ func (c *auditChecker) checkVersion(ctx context.Context, v checkedVersion) error
 	if err == nil {
 		err = loadStructure(ctx, c.content, v.number, &assay.Document{})
 	}
+	if err == nil {
+		_, err = loadOriginal(ctx, c.content, v.number)
+	}
 	if isDamage(err) {
 		c.report(want.entry, versionObject(v.pin), "%v", err)
 		return nil

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -20,6 +21,7 @@ type entryRow struct {
 	pieces   []piece
 	shape    []byte // see encodeStructure; nil: empty
 	chunks   []chunkRow
+	original assay.Original
 }
 
 // A chunkRow is a chunk in its stored form.
@@ -58,7 +60,7 @@ func encodeEntries(entries []store.Entry) ([]entryRow, error) {
 
 func encodeEntry(e *store.Entry, r *entryRow) error {
 	d := &e.Document
-	if err := checkDocument(d); err != nil {
+	if err := cmp.Or(checkDocument(d), checkOriginal(e.Original)); err != nil {
 		return err
 	}
 	metadata, err := json.Marshal(d.Metadata)
@@ -72,6 +74,7 @@ func encodeEntry(e *store.Entry, r *entryRow) error {
 	*r = entryRow{
 		doc: d, metadata: string(metadata), acl: string(acl), modified: encodeTime(d.Source.Modified),
 		pieces: cutPieces(d.Text, d.Anchors), shape: encodeStructure(&d.Structure), chunks: make([]chunkRow, len(e.Chunks)),
+		original: e.Original,
 	}
 	if n := d.Structure.CountPages(); n != (assay.PageCounts{}) {
 		pages, err := json.Marshal(n)

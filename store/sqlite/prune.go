@@ -145,7 +145,7 @@ func dropUnpinned(ctx context.Context, runs, content tx, holds store.Holds, batc
 		if err := dropVectors(ctx, content, v.number); err != nil {
 			return nil, err
 		}
-		if _, err := content.exec(ctx, `DELETE FROM versions WHERE number = ?`, v.number); err != nil {
+		if err := dropVersion(ctx, content, v.number); err != nil {
 			return nil, err
 		}
 		dropped = append(dropped, pin{v.document, v.version})

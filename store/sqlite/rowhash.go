@@ -108,8 +108,8 @@ func (r *rowHash) rows(ctx context.Context, from reader, n int, query string, ar
 
 func (r *rowHash) sum() string { return hex.EncodeToString(r.h.Sum(nil)) }
 
-// versionRow returns the SHA-256 of a version with its document, text, structure and chunks, in
-// hexadecimal. Of pieces and the structure it uses their own hashes.
+// versionRow returns the SHA-256 of a version with its document, text, structure, original and chunks,
+// in hexadecimal. Of pieces, the structure and the original it uses their own hashes.
 func versionRow(ctx context.Context, from reader, version int64) (string, error) {
 	r := newRowHash("version")
 	for _, part := range []struct {
@@ -121,6 +121,7 @@ SELECT c.name, d.uri, d.container, v.version, v.title, v.metadata, v.acl, v.sour
 FROM versions v JOIN documents d ON d.number = v.document JOIN collections c ON c.number = d.collection WHERE v.number = ?`},
 		{2, `SELECT start, hash FROM pieces WHERE version = ? ORDER BY start`},
 		{1, `SELECT hash FROM structures WHERE version = ?`},
+		{2, `SELECT v.media, o.hash FROM versions v JOIN originals o ON o.number = v.original WHERE v.number = ?`},
 		{10, `SELECT ordinal, id, kind, start, end, headings, parent, tokens, origin, hash FROM chunks WHERE version = ? ORDER BY ordinal`},
 	} {
 		if _, err := r.rows(ctx, from, part.columns, part.query, version); err != nil {

@@ -149,6 +149,9 @@ const (
 	runQuery  = `SELECT ` + runColumns + ` FROM runs r JOIN progress p ON p.run = r.number WHERE r.id = ?`
 	listQuery = `SELECT ` + runColumns + ` FROM runs r JOIN progress p ON p.run = r.number
 ORDER BY r.created DESC, r.number DESC LIMIT ?`
+	citingQuery = `SELECT ` + runColumns + ` FROM runs r JOIN progress p ON p.run = r.number
+WHERE r.number IN (SELECT run FROM pins WHERE document = ?) AND json_extract(r.principal, '$.user') = ?
+ORDER BY r.created DESC, r.number DESC LIMIT ?`
 )
 
 // scanRun reads runColumns.
@@ -194,13 +197,30 @@ func (r runs) Run(ctx context.Context, id string) (assay.Run, error) {
 
 // List implements store.Runs. Runs are sorted by Created, and by creation order among equal times.
 func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
+	all, err := r.list(ctx, listQuery, limitOf(limit))
+	return all, wrap(err, "list runs")
+}
+
+// Citing implements store.Runs.
+func (r runs) Citing(ctx context.Context, document, user string, limit int) ([]assay.Run, error) {
+	all, err := r.list(ctx, citingQuery, document, user, limitOf(limit))
+	return all, wrap(err, "list the runs that cite document %s", document)
+}
+
+// limitOf returns a limit for SQLite.
+func limitOf(limit int) int {
 	if limit <= 0 {
-		limit = -1 // no limit in SQLite
+		return -1
 	}
+	return limit
+}
+
+// list returns the runs that a query selects.
+func (r runs) list(ctx context.Context, query string, args ...any) ([]assay.Run, error) {
 	var all []assay.Run
 	var holders []leaseHolder
 	err := r.t.runs.view(ctx, func(s snapshot) error {
-		return s.each(ctx, listQuery, []any{limit}, func(scan func(...any) error) error {
+		return s.each(ctx, query, args, func(scan func(...any) error) error {
 			var run assay.Run
 			var h leaseHolder
 			if err := scanRun(scan, &run, &h); err != nil {
@@ -211,7 +231,7 @@ func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
 		})
 	})
 	if err != nil {
-		return nil, wrap(err, "list runs")
+		return nil, err
 	}
 	for i := range all {
 		all[i].Live = r.t.live(holders[i])

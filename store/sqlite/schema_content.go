@@ -21,6 +21,9 @@ func Layout() string { return fmt.Sprintf("%x", contentID) }
 // A vector belongs to the embedded words, not to a chunk, so that it is reused if the words
 // reappear in another version. It is kept as long as some version has a chunk with these words.
 //
+// An original is the file that versions were read from, if its pages can be shown. It is kept as long
+// as one of them is.
+//
 // A row of sources says in which state a file was ingested. It is written in the transaction that
 // completes the file's documents.
 var contentSchema = schema{
@@ -51,6 +54,11 @@ CREATE TABLE documents (
 	UNIQUE (collection, uri)
 ) STRICT;
 CREATE INDEX documents_sequence ON documents (sequence);
+CREATE TABLE originals (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	hash   BLOB NOT NULL UNIQUE, -- SHA-256 of data
+	data   BLOB NOT NULL
+) STRICT;
 CREATE TABLE versions (
 	number          INTEGER PRIMARY KEY AUTOINCREMENT,
 	document        INTEGER NOT NULL REFERENCES documents,
@@ -62,10 +70,13 @@ CREATE TABLE versions (
 	source_modified TEXT NOT NULL,
 	source_hash     TEXT NOT NULL,
 	pages           TEXT NOT NULL, -- JSON of assay.PageCounts; empty: it has no pages
+	original        INTEGER REFERENCES originals, -- that it was read from; NULL: none is kept
+	media           TEXT NOT NULL, -- type of the original; empty: none
 	replaced        INTEGER,       -- when it stopped being current; NULL while it is
 	UNIQUE (document, version)
 ) STRICT;
 CREATE INDEX versions_replaced ON versions (replaced) WHERE replaced IS NOT NULL;
+CREATE INDEX versions_original ON versions (original) WHERE original IS NOT NULL;
 CREATE TABLE pieces (
 	version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
 	start   INTEGER NOT NULL, -- of the piece in the version's text

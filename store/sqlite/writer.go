@@ -299,6 +299,9 @@ func (p *change) repair(ctx context.Context, version int64, r entryRow) (bool, e
 	if err == nil {
 		err = loadStructure(ctx, p.t, version, &assay.Document{})
 	}
+	if err == nil {
+		return p.repairOriginal(ctx, version, r)
+	}
 	if !errors.Is(err, assay.ErrDamaged) {
 		return false, err
 	}
@@ -308,7 +311,11 @@ func (p *change) repair(ctx context.Context, version int64, r entryRow) (bool, e
 	if _, err := p.t.exec(ctx, `DELETE FROM structures WHERE version = ?`, version); err != nil {
 		return false, err
 	}
-	return true, p.insertText(ctx, version, r)
+	if err := p.insertText(ctx, version, r); err != nil {
+		return false, err
+	}
+	_, err = p.repairOriginal(ctx, version, r)
+	return true, err
 }
 
 // insertText stores the text of a version with its structure.
@@ -394,10 +401,14 @@ func (p *change) version(ctx context.Context, document int64, r entryRow) (int64
 	if !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
+	original, err := p.original(ctx, r.original)
+	if err != nil {
+		return 0, err
+	}
 	number, err := p.t.insert(ctx, `
-INSERT INTO versions (document, version, title, metadata, acl, source_size, source_modified, source_hash, pages)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		document, r.doc.Version, r.doc.Title, r.metadata, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash, r.pages)
+INSERT INTO versions (document, version, title, metadata, acl, source_size, source_modified, source_hash, pages, original, media)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		document, r.doc.Version, r.doc.Title, r.metadata, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash, r.pages, original, r.original.Media)
 	if err != nil {
 		return 0, err
 	}

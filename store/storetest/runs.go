@@ -14,6 +14,7 @@ import (
 )
 
 var runTests = []contractTest{
+	{"the runs that cite a document", testCiting},
 	{"every field comes back", testRunRoundTrip},
 	{"what is wrong is refused", testRunInvalid},
 	{"list", testRunList},
@@ -558,4 +559,43 @@ func testTamper(t *testing.T, h Harness) {
 			}
 		}
 	}
+}
+
+func testCiting(t *testing.T, h Harness) {
+	a, b := openTenant(t, h, "a"), openTenant(t, h, "b")
+	d := Entry("c", "/a", "one").Document
+	for _, r := range []struct{ id, user, cites string }{
+		{"first", "ann", d.ID}, {"of bob", "bob", d.ID}, {"other document", "ann", "other"}, {"second", "ann", d.ID},
+	} {
+		h.Advance(time.Second)
+		l, err := a.Runs().Create(t.Context(), assay.Run{ID: r.id, Principal: assay.Principal{User: r.user}, Question: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := &assay.Answer{Status: assay.Answered, Citations: []assay.Citation{{Number: 1, Document: r.cites, Version: d.Version, End: 3, Quote: "one"}}}
+		if err := l.Finish(t.Context(), assay.RunDone, answer, ""); err != nil {
+			t.Fatal(err)
+		}
+		closeLease(t, l)
+	}
+	citing := func(tenant store.Tenant, user string, limit int) []string {
+		t.Helper()
+		all, err := tenant.Runs().Citing(t.Context(), d.ID, user, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := []string{}
+		for _, r := range all {
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	wantSame(t, "Citing", citing(a, "ann", 0), []string{"second", "first"})
+	wantSame(t, "Citing with a limit", citing(a, "ann", 1), []string{"second"})
+	wantSame(t, "Citing of bob", citing(a, "bob", 0), []string{"of bob"})
+	wantSame(t, "Citing of another tenant", citing(b, "ann", 0), []string{})
+	if err := a.Runs().Delete(t.Context(), "second", store.Act{Kind: "run.deleted"}); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "Citing after a run was deleted", citing(a, "ann", 0), []string{"first"})
 }

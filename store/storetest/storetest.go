@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"store", storeTests},
 		{"lives of tenants", lifeTests},
 		{"content", contentTests},
+		{"originals", originalTests},
 		{"writer", writerTests},
 		{"prune", pruneTests},
 		{"acl", aclTests},

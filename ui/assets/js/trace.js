@@ -3,18 +3,19 @@
 import { announce, onKey } from "./app.js";
 import { load } from "./html.js";
 
-const steps = [...document.querySelectorAll("details.step")];
+const steps = [...document.querySelectorAll("details.trace-step")];
 
 // reveal opens the step that the address names.
 function reveal() {
   const step = document.getElementById(location.hash.slice(1));
-  if (!step?.matches("details.step")) return;
+  if (!step?.matches("details.trace-step")) return;
   step.open = true;
   step.scrollIntoView({ block: "start" });
   step.querySelector("summary").focus({ preventScroll: true });
 }
 addEventListener("hashchange", reveal);
-reveal();
+if (document.readyState === "complete") reveal();
+else addEventListener("load", reveal, { once: true }); // the browser moves the focus to the fragment before
 
 // move focuses the next step in a direction.
 function move(by) {

@@ -32,7 +32,7 @@ const part = (entry, selector) => entry.row.querySelector(selector);
 function show(entry, state, more) {
   entry.state = state;
   const text = more || words[state];
-  const line = part(entry, ".state");
+  const line = part(entry, ".progress-state");
   line.textContent = text;
   line.hidden = !text;
   part(entry, "progress").hidden = state !== "sending" && state !== "reading";
@@ -112,7 +112,7 @@ async function check(added, fields) {
     const link = document.createElement("a");
     link.href = stored.path;
     link.textContent = "Show the stored document";
-    part(entry, ".state").append(" ", link);
+    part(entry, ".progress-state").append(" ", link);
   }
 }
 
@@ -145,7 +145,7 @@ function send(entry) {
   request.upload.addEventListener("progress", (event) => {
     if (!event.lengthComputable) return;
     bar.value = (100 * event.loaded) / event.total;
-    part(entry, ".state").textContent = `Sending ${Math.floor(bar.value)} %`;
+    part(entry, ".progress-state").textContent = `Sending ${Math.floor(bar.value)} %`;
   });
   request.upload.addEventListener("load", () => {
     bar.removeAttribute("value");
@@ -234,6 +234,7 @@ addEventListener("drop", async (event) => {
     if (entry) await collect(entry, found).catch(() => found.push([plain[i], plain[i].name]));
     else if (plain[i]) found.push([plain[i], plain[i].name]);
   }
+  found.sort((a, b) => a[1].localeCompare(b[1], undefined, { numeric: true }));
   add(found);
 });
 

@@ -61,7 +61,8 @@ type Config struct {
 
 	Identity identity.Tokens // whose access tokens are accepted; zero: none are
 
-	Server Server // of assay serve
+	Server Server  // of assay serve
+	SignIn *SignIn // where users of its pages sign in; nil: with a key or a token only
 
 	Telemetry Telemetry // where traces and metrics go; zero: nowhere
 
@@ -199,7 +200,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.identity, c.server, c.telemetry} {
+	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.identity, c.server, c.signIn, c.telemetry} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -72,6 +72,7 @@ type fileServer struct {
 	Folders     []string         `yaml:"folders"`
 	Sources     []string         `yaml:"sources"`
 	Credentials []string         `yaml:"credentials"`
+	SignIn      *fileSignIn      `yaml:"sign_in"`
 	Grace       string           `yaml:"grace"`
 	Version     bool             `yaml:"version_header"`
 	Limits      fileServerLimits `yaml:"limits"`
