@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/parse"
@@ -157,7 +158,12 @@ type pageEntry struct {
 	key string
 	png []byte
 	err error // an errNoPicture, or nil
+	at  time.Time
 }
+
+// failureKept is how long the reason is kept that a page could not be drawn, which may be the load of
+// this machine.
+const failureKept = 5 * time.Minute
 
 // size is what an entry counts in the limit of bytes.
 func (p *pageEntry) size() int { return len(p.png) + 1<<10 }
@@ -183,7 +189,7 @@ func (p *pageImages) get(ctx context.Context, key string, draw func() ([]byte, e
 	}
 	png, err := draw()
 	if _, final := errors.AsType[errNoPicture](err); err == nil || final {
-		p.keep(&pageEntry{key, png, err})
+		p.keep(&pageEntry{key, png, err, time.Now()})
 	}
 	return png, err
 }
@@ -195,8 +201,13 @@ func (p *pageImages) kept(key string) *pageEntry {
 	if element == nil {
 		return nil
 	}
+	e := element.Value.(*pageEntry)
+	if e.err != nil && time.Since(e.at) > failureKept {
+		p.drop(element)
+		return nil
+	}
 	p.order.MoveToFront(element)
-	return element.Value.(*pageEntry)
+	return e
 }
 
 // keep keeps an entry and drops those that were used least recently.
@@ -208,10 +219,15 @@ func (p *pageImages) keep(e *pageEntry) {
 	}
 	p.byKey[e.key] = p.order.PushFront(e)
 	for p.bytes += e.size(); p.bytes > pageCacheBytes; {
-		last := p.order.Remove(p.order.Back()).(*pageEntry)
-		delete(p.byKey, last.key)
-		p.bytes -= last.size()
+		p.drop(p.order.Back())
 	}
+}
+
+// drop forgets an entry.
+func (p *pageImages) drop(element *linked.Element) {
+	e := p.order.Remove(element).(*pageEntry)
+	delete(p.byKey, e.key)
+	p.bytes -= e.size()
 }
 
 // PageImage is Engine.PageImage.

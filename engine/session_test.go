@@ -601,6 +601,10 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 		{"Observations", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			return s.Observations(ctx, time.Time{})
 		}},
+		{"AskOptions", func(ctx context.Context, s *Session, x *trustWorld) (any, error) { return s.AskOptions(ctx) }},
+		{"Suggestions", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
+			return s.Suggestions(ctx, names(of), 100)
+		}},
 		{"Search", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			var all []any
 			for _, text := range []string{q.Text, "Falcon " + hidden, foreignCanary, "timeout of Falcon"} {

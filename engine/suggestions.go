@@ -86,7 +86,7 @@ func (c *suggestionCache) get(sequence int64, key string) ([]Suggestion, bool) {
 func (c *suggestionCache) put(sequence int64, key string, list []Suggestion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sequence != sequence || len(c.by) >= maxSuggestionLists {
+	if c.by == nil || c.sequence != sequence || len(c.by) >= maxSuggestionLists {
 		c.sequence, c.by = sequence, map[string][]Suggestion{}
 	}
 	c.by[key] = list

@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/parse"
 )
 
 // documentPageRoutes show the files that documents were read from, and what is known of them.
@@ -20,7 +19,7 @@ func documentPageRoutes() []Route {
 		route("GET", "/api/v1/documents/{id}/versions", "documents.versions", "DocumentVersions", "List the versions of a document that are kept", listVersions),
 		route("GET", "/api/v1/documents/{id}/runs", "documents.runs", "CitedBy", "List your runs that cite a document", listCiting),
 		raw("GET", "/api/v1/documents/{id}/pages/{page}", "documents.page", "PageImage", "Show a page of a document as a picture", showPage).with(func(r *Route) {
-			r.Media = []string{parse.RenderedType}
+			r.Media = []string{typePNG}
 		}),
 		raw("GET", "/api/v1/documents/{id}/original", "documents.original", "Original", "Download the file that a document was read from", downloadOriginal).with(func(r *Route) {
 			r.Media = []string{typeBytes}
@@ -125,7 +124,7 @@ func SendPage(w http.ResponseWriter, r *http.Request, s *engine.Session, id, ver
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h.Set("Content-Type", parse.RenderedType)
+	h.Set("Content-Type", typePNG)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(img.PNG)))
 	_, _ = w.Write(img.PNG) // the client may be gone

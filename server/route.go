@@ -52,6 +52,7 @@ const (
 	typeJSON    = "application/json"
 	typeProblem = "application/problem+json"
 	typeEvents  = "text/event-stream"
+	typePNG     = "image/png"
 )
 
 // Produces returns the media types of the bodies of success, the default first.

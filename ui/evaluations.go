@@ -78,6 +78,8 @@ type evaluationList struct {
 type evaluationForm struct {
 	Name, Questions string
 	Models          bool
+	Set             string // a stored set in place of Questions; empty: none
+	Sets            []choice
 	Strategies      []choice
 	Collections     []choice
 	Problem         string // why it was not started
@@ -162,7 +164,30 @@ func (q *request) choices(form evaluationForm) (evaluationForm, error) {
 		found = append(found, choice{c.Name, count(c.Documents, "document"), chosen(form.Collections, c.Name)})
 	}
 	form.Strategies, form.Collections = strategies, found
-	return form, nil
+	if !q.may("QuestionSets") {
+		return form, nil
+	}
+	sets, err := q.session.QuestionSets(q.ctx())
+	for _, set := range sets {
+		form.Sets = append(form.Sets, choice{set.Name, count(set.Questions, "question"), set.Name == form.Set})
+	}
+	return form, err
+}
+
+// storedLines returns the questions of a stored set that the user sees.
+func (q *request) storedLines(name string) (lines []json.RawMessage, problem string, err error) {
+	set, err := q.session.QuestionSet(q.ctx(), name)
+	if errors.Is(err, assay.ErrNotFound) {
+		return nil, "There is no such set. Choose another one.", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	lines, err = set.Lines()
+	if len(lines) == 0 {
+		problem = "The set has no question that you may see."
+	}
+	return lines, problem, err
 }
 
 func startEvaluation(q *request) error {
@@ -170,16 +195,9 @@ func startEvaluation(q *request) error {
 	if err != nil {
 		return err
 	}
-	spec := job.Spec{Name: form.Name, Models: form.Models}
-	for _, c := range form.Strategies {
-		spec.Strategies = append(spec.Strategies, c.Name)
-	}
-	for _, c := range form.Collections {
-		spec.Collections = append(spec.Collections, c.Name)
-	}
-	if form.Problem == "" {
-		spec.Questions, form.Problem = questionLines(form.Questions)
-		form.Field = "questions"
+	spec, err := q.evaluationSpec(&form)
+	if err != nil {
+		return err
 	}
 	if form.Name == "" {
 		form.Problem, form.Field = "Give the evaluation a name.", "name"
@@ -192,6 +210,30 @@ func startEvaluation(q *request) error {
 		return q.failStart(err, form)
 	}
 	return q.redirect("/evaluations/"+url.PathEscape(e.ID), "The evaluation runs.")
+}
+
+// evaluationSpec returns what a form asks for. It sets form.Problem if the questions cannot be used.
+func (q *request) evaluationSpec(form *evaluationForm) (spec job.Spec, err error) {
+	for _, c := range form.Strategies {
+		spec.Strategies = append(spec.Strategies, c.Name)
+	}
+	for _, c := range form.Collections {
+		spec.Collections = append(spec.Collections, c.Name)
+	}
+	form.Name = cmp.Or(form.Name, form.Set)
+	spec.Name, spec.Models = form.Name, form.Models
+	switch {
+	case form.Problem != "":
+	case form.Set != "" && strings.TrimSpace(form.Questions) != "":
+		form.Problem, form.Field = "Choose a stored set, or paste or upload questions, not both.", "set"
+	case form.Set != "":
+		form.Field = "set"
+		spec.Questions, form.Problem, err = q.storedLines(form.Set)
+	default:
+		form.Field = "questions"
+		spec.Questions, form.Problem = questionLines(form.Questions)
+	}
+	return spec, err
 }
 
 // failStart shows the form again with the reason why an evaluation did not start.
@@ -227,6 +269,7 @@ func (q *request) evaluationForm() (evaluationForm, error) {
 	}
 	sent := q.r.PostForm
 	form.Name, form.Questions, form.Models = strings.TrimSpace(sent.Get("name")), sent.Get("questions"), sent.Get("models") != ""
+	form.Set = sent.Get("set")
 	for _, name := range sent["strategy"] {
 		form.Strategies = append(form.Strategies, choice{Name: name, Chosen: true})
 	}

@@ -89,7 +89,7 @@ func TestEvaluationForm(t *testing.T) {
 		form url.Values
 		want []string
 	}{
-		"no name":      {url.Values{"questions": {handbookSet}}, []string{"Give the evaluation a name.", "head of the department", `id="name" name="name" class="name" value="" required dir="auto" maxlength="200" aria-invalid="true"`}},
+		"no name":      {url.Values{"questions": {handbookSet}}, []string{"Give the evaluation a name.", "head of the department", `id="name" name="name" class="name" value="" dir="auto" maxlength="200" aria-invalid="true"`}},
 		"no questions": {url.Values{"name": {"my set"}}, []string{"Paste questions or choose a file", `value="my set"`, "aria-invalid"}},
 		"no JSON":      {url.Values{"name": {"my set"}, "questions": {"\n\nWho?"}, "strategy": {"static"}, "models": {"yes"}}, []string{"Line 3 is not a JSON object.", "Who?</textarea>", `value="static" checked`, `value="yes" checked`}},
 		"a field":      {url.Values{"name": {"my set"}, "questions": {`{"question": "Who?", "gelod": 1}`}}, []string{"question 1", "gelod"}},
@@ -125,6 +125,30 @@ func TestEvaluationFile(t *testing.T) {
 	id := strings.TrimPrefix(r.must(t, http.StatusSeeOther).Header.Get("Location"), "/evaluations/")
 	x.evaluated("root", id)
 	x.get("root", "/evaluations/"+id).must(t, http.StatusOK, `<h1 dir="auto">handbook</h1>`, "Figures of auto")
+}
+
+// TestEvaluationStoredSet evaluates a set of labelled feedback.
+func TestEvaluationStoredSet(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	x.get("root", "/evaluations").must(t, http.StatusOK, `href="/labels"`).lacks(t, "Or a stored set")
+	a, err := x.session("ann").Answer(t.Context(), engine.Request{Question: "Who approves travel to a customer?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.session("ann").SetFeedback(t.Context(), engine.RunRef{Run: a.Run}, engine.NewFeedback{Verdict: engine.FeedbackRight}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.session("root").LabelFeedback(t.Context(), a.Run, "ann", "from people", nil); err != nil {
+		t.Fatal(err)
+	}
+	x.get("root", "/evaluations").must(t, http.StatusOK, "Or a stored set", "from people, 1 question")
+	x.get("zed", "/evaluations").must(t, http.StatusOK).lacks(t, "from people")
+	both := url.Values{"set": {"from people"}, "questions": {handbookSet}}
+	x.post("root", "/evaluations", both).must(t, http.StatusBadRequest, "not both", `value="from people" selected`, "head of the department")
+	x.post("zed", "/evaluations", url.Values{"set": {"from people"}}).must(t, http.StatusBadRequest, "There is no such set.")
+	id := x.start(url.Values{"set": {"from people"}})
+	x.get("root", "/evaluations/"+id).must(t, http.StatusOK, `<h1 dir="auto">from people</h1>`, "Who approves travel to a customer?", "right")
 }
 
 // TestEvaluationRunning checks the page of an evaluation that runs, and cancels it.

@@ -359,6 +359,8 @@ var entryWords = map[string]string{
 	"egress.set": "The rules for connections were set", "egress.removed": "The rules for connections were removed", "egress.refused": "A connection was refused",
 	"webhook.set": "A receiver of messages was set", "webhook.removed": "A receiver of messages was removed", "webhook.disabled": "A receiver of messages was disabled",
 	"hold.added": "A hold was added", "hold.removed": "A hold was removed", "retention.set": "A retention was set", "retention.removed": "A retention was removed",
+	"share.created": "An answer was shared", "share.revoked": "A share was revoked", "feedback.set": "Feedback was given", "feedback.removed": "Feedback was removed",
+	"question.added": "A labelled question was added", "question.changed": "A labelled question was changed", "question.removed": "A labelled question was removed",
 	"backup.made": "A backup was made", "backup.restored": "A backup was restored",
 }
 

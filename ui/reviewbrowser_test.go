@@ -3,8 +3,6 @@ package ui
 import (
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +19,6 @@ func looks(t *testing.T, p *browsertest.Page, name string) {
 		p.SetCookie("assay-theme", theme)
 		p.Reload()
 		p.Axe(t)
-		picture(t, p, name+"-"+theme)
 	}
 	p.Resize(360, 800)
 	var wide int
@@ -30,19 +27,7 @@ func looks(t *testing.T, p *browsertest.Page, name string) {
 		t.Errorf("%s: the page is %d pixels wide on a screen of 360", name, wide)
 	}
 	p.Axe(t)
-	picture(t, p, name+"-phone")
 	p.Resize(1280, 900)
-}
-
-func picture(t *testing.T, p *browsertest.Page, name string) {
-	t.Helper()
-	dir := os.Getenv("ASSAY_PICTURES")
-	if dir == "" {
-		return
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), p.Picture(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestChromiumReview claims, edits and approves an answer by the keyboard, and without scripts by clicks.
@@ -127,7 +112,6 @@ func TestChromiumReviewLooks(t *testing.T) {
 	p.Go(x.url + path)
 	p.Click("[data-act=reject] summary")
 	p.Axe(t)
-	picture(t, p, "review-reject")
 	p.Go(x.url + path)
 	looks(t, p, "review-claimed")
 	base := x.get("rae", path+"/edit").hidden(t, "base")
@@ -137,9 +121,7 @@ func TestChromiumReviewLooks(t *testing.T) {
 	p.Click("form[action$='/edit'] button[type=submit]")
 	p.Wait("#checked-title")
 	p.Axe(t)
-	picture(t, p, "review-checked")
 	p.Resize(360, 800)
-	picture(t, p, "review-checked-phone")
 	p.Resize(1280, 900)
 	const text = "Travel to a client is approved by the head of the department. [1] Ask early."
 	x.post("rae", path+"/save", url.Values{"base": {base}, "text": {text}}).must(t, http.StatusSeeOther)

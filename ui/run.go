@@ -145,7 +145,7 @@ func (q *request) runPageOf(r assay.Run, steps []engine.Step) runPage {
 		return p
 	}
 	a := *r.Answer
-	found, open := passagesOf(steps), q.may("Document")
+	found, open := q.passagesOf(a, steps), q.may("Document")
 	p.Text, p.Sources, p.Closest = answerTextOf(a), sourcesOf(a, found, open), closestOf(a, found, open)
 	p.Verdicts = verdictCounts(p.Text.Claims)
 	for _, s := range a.Searched {
@@ -156,6 +156,16 @@ func (q *request) runPageOf(r assay.Run, steps []engine.Step) runPage {
 		p.Sides = sidesOf(p)
 	}
 	return p
+}
+
+// passagesOf returns the passages that an answer's run, or the earlier run whose answer it is, has found.
+func (q *request) passagesOf(a assay.Answer, steps []engine.Step) passages {
+	if a.Cached != nil {
+		if _, earlier, err := q.session.Run(q.ctx(), a.Cached.Run); err == nil { // without it, quotes are shown alone
+			steps = earlier
+		}
+	}
+	return passagesOf(steps)
 }
 
 // maxEarlier is the most earlier questions that a page shows.
@@ -194,10 +204,15 @@ func cancelRun(q *request) error {
 
 // resumeRun continues a run that was interrupted.
 func resumeRun(q *request) error {
-	if err := q.session.BeginResume(q.ctx(), q.path("id")); err != nil {
+	id := q.path("id")
+	err := q.session.BeginResume(q.ctx(), id)
+	if errors.Is(err, assay.ErrInvalid) { // it has ended meanwhile
+		return q.redirect(runPath(id), "The run had ended already.")
+	}
+	if err != nil {
 		return err
 	}
-	return q.redirect(runPath(q.path("id")), "")
+	return q.redirect(runPath(id), "")
 }
 
 // askAgain asks the question of a run again, with the effort that the form names, and not from the

@@ -242,6 +242,7 @@ type shownClaim struct {
 	Number  int // from 1
 	Class   string
 	Word    string // for screen readers: "supported claim"
+	Legend  string // after "2 claims"
 	Says    string // one sentence
 	Numbers []int
 }
@@ -303,17 +304,17 @@ func shownClaimOf(i int, c assay.Claim) shownClaim {
 	s := shownClaim{Number: i + 1, Numbers: c.Citations}
 	switch {
 	case c.Reviewer != "":
-		s.Class, s.Word, s.Says = "reviewer", "statement of a reviewer", "A reviewer states this. The documents do not support it."
+		s.Class, s.Word, s.Legend, s.Says = "reviewer", "statement of a reviewer", "stated by a reviewer", "A reviewer states this. The documents do not support it."
 	case c.Verdict == assay.Contradicted:
-		s.Class, s.Word, s.Says = "contradicted", "contradicted claim", "The cited words contradict this claim."
+		s.Class, s.Word, s.Legend, s.Says = "contradicted", "contradicted claim", "contradicted", "The cited words contradict this claim."
 	case c.Verdict != assay.Supported:
-		s.Class, s.Word, s.Says = "unsupported", "unsupported claim", "The cited words do not support this claim."
+		s.Class, s.Word, s.Legend, s.Says = "unsupported", "unsupported claim", "not supported", "The cited words do not support this claim."
 	case c.Quoted:
-		s.Class, s.Word, s.Says = "quoted", "quoted claim", "A sentence of the source, in place of a statement that was rejected."
+		s.Class, s.Word, s.Legend, s.Says = "quoted", "quoted claim", "quoted", "A sentence of the source, in place of a statement that was rejected."
 	case c.Repaired:
-		s.Class, s.Word, s.Says = "repaired", "supported claim with a corrected source", "Supported by another source than the writer had named."
+		s.Class, s.Word, s.Legend, s.Says = "repaired", "supported claim with a corrected source", "supported, source corrected", "Supported by another source than the writer had named."
 	default:
-		s.Class, s.Word, s.Says = "supported", "supported claim", "Supported by the words that it cites."
+		s.Class, s.Word, s.Legend, s.Says = "supported", "supported claim", "supported", "Supported by the words that it cites."
 	}
 	return s
 }
@@ -339,7 +340,7 @@ func verdictCounts(claims []shownClaim) []verdictCount {
 	for _, c := range claims {
 		i := slices.IndexFunc(counts, func(v verdictCount) bool { return v.Class == c.Class })
 		if i < 0 {
-			i, counts = len(counts), append(counts, verdictCount{Class: c.Class, Word: c.Word, Says: c.Says})
+			i, counts = len(counts), append(counts, verdictCount{Class: c.Class, Words: c.Legend, Says: c.Says})
 		}
 		counts[i].Count++
 	}
@@ -348,6 +349,6 @@ func verdictCounts(claims []shownClaim) []verdictCount {
 
 // A verdictCount is an entry of the legend below an answer.
 type verdictCount struct {
-	Class, Word, Says string
-	Count             int
+	Class, Words, Says string
+	Count              int
 }

@@ -181,7 +181,10 @@ func timelineOf(r assay.Run, steps []engine.Step) timeline {
 
 // foldOf returns the one line of a timeline: "3 searches, 2 rounds, 5 claims checked, 1.2 s".
 func foldOf(a assay.Answer, checked int) string {
-	parts := []string{count(len(a.Searched), "search")}
+	var parts []string
+	if n := max(len(a.Searched), a.Usage.Searches); n > 0 {
+		parts = append(parts, count(n, "search"))
+	}
 	if a.Iterations > 1 {
 		parts = append(parts, count(a.Iterations, "round"))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,16 +28,23 @@ type shownSource struct {
 	Claims     string // numbers of the claims that cite it, separated by spaces
 }
 
-// A quote is the words of a source that support claims, within the passage that they are in.
+// A quote is a passage of a source with the words that support claims.
 type quote struct {
-	Before, Text, After string
-	Claims              string // numbers of the claims that rest on it, separated by spaces
-	Place               string // "page 3"
-	Link                string // path of the document's page at the words
-	Obtained            string // how the words were obtained, if the source does not contain them as text
-	Image               string // path of a picture of the page with the words marked; empty: none
-	ImageText           string
-	Preformatted        bool
+	Parts        []quotePart
+	Claims       string // numbers of the claims that rest on it, separated by spaces
+	Place        string // "page 3"
+	Link         string // path of the document's page at the words
+	Obtained     string // how the words were obtained, if the source does not contain them as text
+	Image        string // path of a picture of the page with the words marked; empty: none
+	ImageText    string
+	Preformatted bool // line breaks count
+}
+
+// A quotePart is words that were quoted, or words around them.
+type quotePart struct {
+	Text   string
+	Quoted bool
+	Claims string // as of quote
 }
 
 // sourcesOf returns the sources of an answer by number. Passages around the quotes are those that the
@@ -50,10 +58,14 @@ func sourcesOf(a assay.Answer, found passages, open bool) []shownSource {
 			Number: first.Number, Title: titleOf(first.Title, first.URI), Heading: headingOf(first.Title, first.Heading), Collection: first.Collection,
 			From: fromOf(first.Origin), Aliases: first.Aliases, Original: webAddress(first.URI, first.Page),
 		}
-		for _, c := range cited {
-			q := quoteOf(c, found, open)
-			q.Claims = claims.within(c)
-			s.Quotes = append(s.Quotes, q)
+		for len(cited) > 0 {
+			h := found.around(cited[0])
+			n := 1
+			for n < len(cited) && h != nil && withinHit(*h, cited[n]) && cited[n].Start-cited[n-1].End < maxAround && cited[n].Page == first.Page {
+				n++
+			}
+			s.Quotes = append(s.Quotes, quoteOf(cited[:n], h, claims, open))
+			cited = cited[n:]
 		}
 		s.Document, s.Claims = s.Quotes[0].Link, claims.of(first.Number)
 		all = append(all, s)
@@ -61,21 +73,58 @@ func sourcesOf(a assay.Answer, found passages, open bool) []shownSource {
 	return all
 }
 
-// quoteOf returns the quote of a citation.
-func quoteOf(c assay.Citation, found passages, open bool) quote {
-	q := quote{Text: c.Quote, Place: placeOf(c.Page, c.Line), Obtained: obtainedOf(c.Provenance, c.Confidence, c.Model)}
-	q.Before, q.After = found.around(c)
-	q.Preformatted = strings.Contains(strings.TrimSpace(c.Quote), "\n")
+// quoteOf returns the quote of citations of one passage, which may be unknown. They are in text order and
+// do not contain each other.
+func quoteOf(cited []assay.Citation, in *assay.Hit, claims quoteClaims, open bool) quote {
+	c, last := cited[0], cited[len(cited)-1]
+	q := quote{Place: placeOf(c.Page, c.Line), Obtained: obtainedOf(c.Provenance, c.Confidence, c.Model), Claims: claims.within(cited...)}
+	at := c.Start
+	if in != nil {
+		q.add(quotePart{Text: tail(in.Text[:c.Start-in.Chunk.Start])})
+	}
+	for _, one := range cited {
+		if in != nil && at < one.Start {
+			q.add(quotePart{Text: in.Text[at-in.Chunk.Start : one.Start-in.Chunk.Start]})
+		}
+		text := one.Quote
+		if one.Start < at { // it begins in the one before
+			text = in.Text[at-in.Chunk.Start : one.End-in.Chunk.Start]
+		}
+		q.add(quotePart{text, true, claims.within(one)})
+		at = one.End
+	}
+	if in != nil {
+		q.add(quotePart{Text: head(in.Text[last.End-in.Chunk.Start:])})
+	}
+	q.Preformatted = slices.ContainsFunc(cited, func(c assay.Citation) bool { return !isProse(c.Quote) })
 	if c.Origin != assay.FromDocuments || !open {
 		return q
 	}
-	q.Link = documentPath(c.Document, c.Version, c.Start, c.End)
+	q.Link = documentPath(c.Document, c.Version, c.Start, last.End)
 	if c.Page > 0 && len(c.Boxes) > 0 {
 		page := c.Boxes[0].Page
-		q.Image = fmt.Sprintf("/documents/%s/versions/%s/pages/%d?boxes=%d-%d", url.PathEscape(c.Document), url.PathEscape(c.Version), page, c.Start, c.End)
+		q.Image = fmt.Sprintf("/documents/%s/versions/%s/pages/%d?boxes=%d-%d", url.PathEscape(c.Document), url.PathEscape(c.Version), page, c.Start, last.End)
 		q.ImageText = fmt.Sprintf("Page %d of %s with the quoted passage marked", page, titleOf(c.Title, c.URI))
 	}
 	return q
+}
+
+// add adds a part that is not empty.
+func (q *quote) add(p quotePart) {
+	if p.Text != "" {
+		q.Parts = append(q.Parts, p)
+	}
+}
+
+// isProse reports whether line breaks in a text do not count: each line but the first begins with a
+// letter, a digit or a quotation mark.
+func isProse(text string) bool {
+	for i, line := range strings.Split(text, "\n") {
+		if c, _ := utf8.DecodeRuneInString(line); i > 0 && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("\"'(“‘`„«", c) {
+			return false
+		}
+	}
+	return true
 }
 
 // documentPath returns the path of the page of a document's version at a span of its text.
@@ -147,10 +196,12 @@ type quoteClaims []assay.Citation
 
 func claimsByQuote(a assay.Answer) quoteClaims { return a.Citations }
 
-// within returns the numbers of the claims that rest on a part of the words of a citation.
-func (q quoteClaims) within(c assay.Citation) string {
+// within returns the numbers of the claims that rest on a part of the words of citations.
+func (q quoteClaims) within(cited ...assay.Citation) string {
 	return q.numbers(func(o assay.Citation) bool {
-		return o.Number == c.Number && o.Document == c.Document && o.Start < c.End && c.Start < o.End || o.Number == c.Number && o.Start == c.Start && o.End == c.End
+		return slices.ContainsFunc(cited, func(c assay.Citation) bool {
+			return o.Number == c.Number && o.Document == c.Document && o.Start < c.End && c.Start < o.End
+		})
 	})
 }
 
@@ -195,19 +246,22 @@ func passagesOf(steps []engine.Step) passages {
 // maxAround is how many bytes are shown before and after a quote.
 const maxAround = 280
 
-// around returns the words of the passage before and after a quote; empty: they are not known.
-func (p passages) around(c assay.Citation) (before, after string) {
-	for _, h := range p[c.Document+"/"+c.Version] {
-		start, end := c.Start-h.Chunk.Start, c.End-h.Chunk.Start
-		if start < 0 || end > len(h.Text) || start > end || h.Text[start:end] != c.Quote {
-			continue
-		}
-		b, a := tail(h.Text[:start]), head(h.Text[end:])
-		if len(b)+len(a) > len(before)+len(after) {
-			before, after = b, a
+// around returns the longest passage that a quote is in; nil: it is not known.
+func (p passages) around(c assay.Citation) *assay.Hit {
+	var best *assay.Hit
+	hits := p[c.Document+"/"+c.Version]
+	for i, h := range hits {
+		if withinHit(h, c) && (best == nil || len(h.Text) > len(best.Text)) {
+			best = &hits[i]
 		}
 	}
-	return before, after
+	return best
+}
+
+// withinHit reports whether a hit has the words of a citation.
+func withinHit(h assay.Hit, c assay.Citation) bool {
+	start, end := c.Start-h.Chunk.Start, c.End-h.Chunk.Start
+	return 0 <= start && start <= end && end <= len(h.Text) && h.Text[start:end] == c.Quote
 }
 
 // tail returns the end of a text, from the beginning of a word on.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -253,6 +255,13 @@ func TestLabels(t *testing.T) {
 	set, err := testset.ParseCases("feedback", lines)
 	if err != nil || len(set.Cases) != 3 || set.Labelled(0) != 3 {
 		t.Fatalf("the set is read as %+v, %v: %s", set, err, r.body)
+	}
+	file := filepath.Join(t.TempDir(), "questions.jsonl") // as assay eval reads it
+	if err := os.WriteFile(file, []byte(r.body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if set, err = testset.ReadDataset(file); err != nil || len(set.Cases) != 3 || set.Unseen != 0 {
+		t.Errorf("the file is read as %+v, %v", set, err)
 	}
 	x.wantStatus("without the right to ask", x.post("aud", "/labels/feedback/evaluate", nil), http.StatusForbidden)
 	x.evaluate("root", "/labels/feedback/evaluate")

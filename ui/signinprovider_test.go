@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,9 +62,10 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		f.write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "RS256", Use: "sig"}}})
 	})
 	mux.HandleFunc("POST /token", f.token)
-	mux.HandleFunc("GET /auth", func(w http.ResponseWriter, r *http.Request) { // signs everyone in
+	mux.HandleFunc("GET /auth", func(w http.ResponseWriter, r *http.Request) { // a page, from which a user returns
 		code, asked := f.grant(r.URL.String())
-		http.Redirect(w, r, asked.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode(), http.StatusFound)
+		back := asked.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode()
+		_, _ = io.WriteString(w, `<!doctype html><title>Corp</title><p><a id="back" href="`+html.EscapeString(back)+`">Sign in</a></p>`)
 	})
 	mux.HandleFunc("GET /end", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("post_logout_redirect_uri"), http.StatusFound)
@@ -187,8 +189,8 @@ func providerSite(t *testing.T, issuer, base string) *site {
 	return x
 }
 
-// begin begins a sign-in of a new browser and returns its name and the address at the provider.
-func (x *site) begin(to string) (browser, address string) {
+// beginSignIn begins a sign-in of a new browser and returns its name and the address at the provider.
+func (x *site) beginSignIn(to string) (browser, address string) {
 	x.t.Helper()
 	browser = rand.Text()
 	x.clients[browser] = newClient()
@@ -214,7 +216,7 @@ func TestSignInAtProvider(t *testing.T) {
 	if body := x.get("", "/sign-in?to=/runs").body; !strings.Contains(body, "Sign in with <bdi>Corp &lt;b&gt;</bdi>") || !strings.Contains(body, "/sign-in/provider?to=%2fruns") && !strings.Contains(body, "/sign-in/provider?to=%2Fruns") {
 		t.Errorf("the page does not lead to the provider: %s", body)
 	}
-	browser, address := x.begin("/?q=1")
+	browser, address := x.beginSignIn("/?q=1")
 	code, asked := f.grant(address)
 	for name, want := range map[string]string{"client_id": "app", "response_type": "code", "code_challenge_method": "S256", "resource": testResource, "scope": "openid assay.ask", "redirect_uri": x.url + callbackPath} {
 		if asked.Get(name) != want {
@@ -262,6 +264,7 @@ func TestChromiumSignInAtProvider(t *testing.T) {
 			p.Axe(t)
 		}
 		p.Click(".wide-button")
+		p.Click("#back")
 		p.WaitText(".user", "corp/ann")
 		if got := p.URL(); got != x.url+"/?q=1" {
 			t.Errorf("the browser is at %s", got)
@@ -282,7 +285,7 @@ func TestSignInRefresh(t *testing.T) {
 	f := newFakeProvider(t)
 	f.lives = refreshAhead / 2 // so each request refreshes
 	x := providerSite(t, f.url, "")
-	browser, address := x.begin("/")
+	browser, address := x.beginSignIn("/")
 	code, asked := f.grant(address)
 	x.back(browser, url.Values{"state": {asked.Get("state")}, "code": {code}})
 	x.page(browser, "/")
@@ -330,14 +333,14 @@ func TestSignInHostile(t *testing.T) {
 				test.prepare()
 			}
 		})
-		browser, address := x.begin("/")
+		browser, address := x.beginSignIn("/")
 		code, asked := f.grant(address)
 		query := url.Values{"state": {asked.Get("state")}, "code": {code}}
 		if test.change != nil {
 			test.change(query)
 		}
 		if test.other {
-			browser, _ = x.begin("/")
+			browser, _ = x.beginSignIn("/")
 		}
 		r := x.back(browser, query)
 		if r.StatusCode != test.want || strings.Contains(r.body, "<script>alert") {
@@ -360,7 +363,7 @@ func TestSignInReturnsHere(t *testing.T) {
 	f := newFakeProvider(t)
 	x := providerSite(t, f.url, "")
 	for _, to := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"} {
-		browser, address := x.begin(to)
+		browser, address := x.beginSignIn(to)
 		code, asked := f.grant(address)
 		if r := x.back(browser, url.Values{"state": {asked.Get("state")}, "code": {code}}); r.Header.Get("Refresh") != "0; url=/" {
 			t.Errorf("to %s: %q", to, r.Header.Get("Refresh"))
@@ -373,7 +376,7 @@ func TestSignInFixation(t *testing.T) {
 	t.Parallel()
 	f := newFakeProvider(t)
 	x := providerSite(t, f.url, "")
-	browser, address := x.begin("/")
+	browser, address := x.beginSignIn("/")
 	u, _ := url.Parse(x.url)
 	x.clients[browser].Jar.SetCookies(u, []*http.Cookie{{Name: sessionCookie, Value: "planted", Path: "/"}})
 	code, asked := f.grant(address)
@@ -445,7 +448,7 @@ func TestOIDCProvider(t *testing.T) {
 		t.Skip("ASSAY_TEST_OIDC_PROVIDER is not set; to run this test: scripts/oidc run go test -run OIDCProvider ./ui")
 	}
 	x := providerSite(t, issuer, "https://app.example.com") // the URL that the provider knows
-	browser, address := x.begin("/")
+	browser, address := x.beginSignIn("/")
 	back := atOIDCProvider(t, address)
 	if back.Host != "app.example.com" || back.Path != callbackPath {
 		t.Fatalf("the provider leads to %s", back)

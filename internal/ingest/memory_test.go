@@ -169,6 +169,16 @@ func (m *memory) Version(ctx context.Context, id, version string) (assay.Documen
 	return d, err
 }
 
+func (m *memory) Original(_ context.Context, id, version string) (assay.Original, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.docs[id]
+	if !ok || e.Document.Version != version || e.Original.Media == "" {
+		return assay.Original{}, assay.ErrNotFound
+	}
+	return e.Original, nil
+}
+
 func (m *memory) ACL(_ context.Context, id string) (assay.ACL, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,6 +1,7 @@
 package parseworker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -20,6 +21,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pdftest"
 	"github.com/assay-rag/assay/parse"
 )
 
@@ -436,4 +439,25 @@ func BenchmarkWalk(b *testing.B) {
 		})
 	}
 	runtime.GC()
+}
+
+// TestRender draws a page in a worker, and one of a file that it cannot draw.
+func TestRender(t *testing.T) {
+	var f pdftest.File
+	f.Page(200, 100).Text(20, 50, 12, false, "one page")
+	p := &Pool{Env: []string{"PARSEWORKER_TEST=parse"}, Workers: 1}
+	defer p.Close()
+	for _, data := range [][]byte{[]byte("%PDF-1.7 damaged"), f.Bytes()} {
+		var got parse.Parsed
+		in := parse.Input{Type: "application/pdf", Data: data, Render: &parse.Rendering{Page: 1, Width: 100, Marks: []assay.Rectangle{{Page: 1, X1: 50, Y1: 50}}}}
+		if err := p.Walk(t.Context(), in, func(p parse.Parsed) error { got = p; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if good := bytes.HasPrefix(data, []byte("%PDF-1.7 damaged")); good == (got.Err == nil) || (got.Err == nil) != bytes.HasPrefix(got.Data, []byte("\x89PNG")) {
+			t.Errorf("%d bytes of a picture, %v", len(got.Data), got.Err)
+		}
+	}
+	if n := p.Started(); n != 1 {
+		t.Errorf("%d workers were started, want 1", n)
+	}
 }

@@ -58,7 +58,7 @@ function show(target, move) {
       const on = numbers.includes(s.dataset.sourceNumber);
       s.classList.toggle("on", on);
       if (on && !first) first = s;
-      for (const q of s.querySelectorAll(".quote")) {
+      for (const q of s.querySelectorAll("mark")) {
         q.classList.toggle("off", on && claim !== "" && !q.dataset.claims.split(" ").includes(claim));
       }
     }
@@ -70,7 +70,7 @@ function show(target, move) {
 // reveal brings a source into view: in its column, or as a sheet at the bottom of a small screen.
 function reveal(source, claim, move) {
   const panel = answer.querySelector(".sources");
-  const quote = claim && [...source.querySelectorAll(".quote")].find((q) => q.dataset.claims.split(" ").includes(claim));
+  const quote = claim && [...source.querySelectorAll("mark")].find((q) => q.dataset.claims.split(" ").includes(claim));
   if (wide.matches) {
     const top = source.getBoundingClientRect().top - panel.getBoundingClientRect().top + panel.scrollTop;
     panel.scrollTo({ top: Math.max(0, top - 8), behavior: "smooth" });

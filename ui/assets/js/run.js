@@ -10,6 +10,7 @@ const again = 5000; // ms until an interrupted run is looked at again
 const patience = 15000; // ms until a run that waits for a person is looked at again
 let events = null;
 let timer = 0;
+let failures = 0; // connections that brought nothing, one after another
 
 // run returns the element of the run, which is replaced when its phase changes.
 function run() {
@@ -37,11 +38,18 @@ function later(fn, ms) {
 function follow() {
   stop();
   events = new EventSource(run().dataset.live);
-  events.addEventListener("step_started", (event) => place(JSON.parse(event.data)));
-  events.addEventListener("step", (event) => place(JSON.parse(event.data)));
+  for (const kind of ["step_started", "step"]) {
+    events.addEventListener(kind, (event) => {
+      failures = 0;
+      place(JSON.parse(event.data));
+    });
+  }
   events.addEventListener("answer", refresh);
   events.addEventListener("error", (event) => {
-    if (event.data || events?.readyState === EventSource.CLOSED) refresh(); // the run has failed, or nothing can be received
+    if (!event.data && events?.readyState !== EventSource.CLOSED) return; // the browser connects again
+    stop();
+    later(refresh, failures === 0 ? 0 : Math.min(again, 250 * 2 ** failures)); // the run has failed, or nothing can be received
+    failures++;
   });
 }
 
