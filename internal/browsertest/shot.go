@@ -37,6 +37,12 @@ type Mask struct{ Selector, Text string }
 // Times is the mask of the times of pages.
 var Times = Mask{"time", "a moment ago"}
 
+// Picture returns a PNG of the page, as long as it is, with its texts as they are after the masks.
+func (p *Page) Picture(masks ...Mask) []byte {
+	p.t.Helper()
+	return p.picture(maxShotHeight, masks)
+}
+
 // picture returns a PNG of the page, as long as it is and at most as high as given, with its texts as they
 // are after the masks. It moves the mouse away.
 func (p *Page) picture(height float64, masks []Mask) []byte {
@@ -71,7 +77,7 @@ func (p *Page) Shot(t testing.TB, name string, masks ...Mask) {
 		t.Log("no picture: the browser is not that of scripts/chromium")
 		return
 	}
-	got, err := png.Decode(bytes.NewReader(p.picture(maxShotHeight, masks)))
+	got, err := png.Decode(bytes.NewReader(p.Picture(masks...)))
 	if err != nil {
 		t.Fatal(err)
 	}
