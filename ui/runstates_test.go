@@ -12,17 +12,26 @@ import (
 	"github.com/assay-rag/assay/engine"
 )
 
-// runPageAs returns the page of a run that no store has, as a user sees it.
+// runPageAs returns the page of a run that no store has, as a user sees it, without the actions that ask the
+// store.
 func (x *site) runPageAs(user string, r assay.Run, steps ...engine.Step) string {
 	x.t.Helper()
 	q := &request{pages: x.pages, w: httptest.NewRecorder(), session: x.session(user)}
 	q.r = httptest.NewRequestWithContext(x.t.Context(), http.MethodGet, runPath(r.ID), nil)
 	q.grant = engine.SessionGrant(q.session)
-	text, err := q.text("run.html", "page", q.view("Ask", r.Question, q.runPageOf(r, steps)))
+	templates, err := x.pages.parseTemplates()
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return string(text)
+	page, err := templates["run.html"].Parse(`{{define "run-actions"}}{{end}}`)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := page.ExecuteTemplate(&text, "page", q.view("Ask", r.Question, q.runPageOf(r, steps))); err != nil {
+		x.t.Fatal(err)
+	}
+	return text.String()
 }
 
 // answered is a run with an answer.
