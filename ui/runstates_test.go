@@ -23,7 +23,7 @@ func (x *site) runPageAs(user string, r assay.Run, steps ...engine.Step) string 
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	page, err := templates["run.html"].Parse(`{{define "run-actions"}}{{end}}`)
+	page, err := templates["run.html"].Parse(`{{define "run-actions"}}{{""}}{{end}}`)
 	if err != nil {
 		x.t.Fatal(err)
 	}
