@@ -104,7 +104,7 @@ func TestRunStates(t *testing.T) {
 		want, never []string
 	}{
 		"answered": {answered(guaranteeAnswer(assay.Answered, assay.ReasonSupported)), []string{
-			"Answered", `class="claim supported"`, `supported claim, Source 1: </span>Die Garantie gilt 24 Monate.</a>`, `class="claim repaired"`, `page 3`, `line 12`,
+			"Answered", `class="claim supported"`, `supported claim, Source 1: </bdi>Die Garantie gilt 24 Monate.</a>`, `class="claim repaired"`, `page 3`, `line 12`,
 			`src="/documents/d1/versions/v1aaaaaaaaaa/pages/3?boxes=100-128"`, `alt="Page 3 of AGB 2024 with the quoted passage marked"`, "§ 7 Garantie", "Recognised in an image, confidence 83 %",
 			`href="https://example.com/agb" rel="noopener noreferrer"`, "/alt/agb.pdf", `href="/documents/d1?end=128&amp;start=100&amp;version=v1aaaaaaaaaa#span"`, "Ask a follow-up", "openai/gpt-4.1",
 			"2 searches, 2 rounds, 2 claims checked, 1.2 s", "The reranker failed", "/runs/run1/trace",
