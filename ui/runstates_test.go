@@ -12,17 +12,26 @@ import (
 	"github.com/assay-rag/assay/engine"
 )
 
-// runPageAs returns the page of a run that no store has, as a user sees it.
+// runPageAs returns the page of a run that no store has, as a user sees it, without the actions that ask the
+// store.
 func (x *site) runPageAs(user string, r assay.Run, steps ...engine.Step) string {
 	x.t.Helper()
 	q := &request{pages: x.pages, w: httptest.NewRecorder(), session: x.session(user)}
 	q.r = httptest.NewRequestWithContext(x.t.Context(), http.MethodGet, runPath(r.ID), nil)
 	q.grant = engine.SessionGrant(q.session)
-	text, err := q.text("run.html", "page", q.view("Ask", r.Question, q.runPageOf(r, steps)))
+	templates, err := x.pages.parseTemplates()
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return string(text)
+	page, err := templates["run.html"].Parse(`{{define "run-actions"}}{{""}}{{end}}`)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := page.ExecuteTemplate(&text, "page", q.view("Ask", r.Question, q.runPageOf(r, steps))); err != nil {
+		x.t.Fatal(err)
+	}
+	return text.String()
 }
 
 // answered is a run with an answer.
@@ -95,7 +104,7 @@ func TestRunStates(t *testing.T) {
 		want, never []string
 	}{
 		"answered": {answered(guaranteeAnswer(assay.Answered, assay.ReasonSupported)), []string{
-			"Answered", `class="claim supported"`, `supported claim, Source 1: </span>Die Garantie gilt 24 Monate.</a>`, `class="claim repaired"`, `page 3`, `line 12`,
+			"Answered", `class="claim supported"`, `supported claim, Source 1: </bdi>Die Garantie gilt 24 Monate.</a>`, `class="claim repaired"`, `page 3`, `line 12`,
 			`src="/documents/d1/versions/v1aaaaaaaaaa/pages/3?boxes=100-128"`, `alt="Page 3 of AGB 2024 with the quoted passage marked"`, "§ 7 Garantie", "Recognised in an image, confidence 83 %",
 			`href="https://example.com/agb" rel="noopener noreferrer"`, "/alt/agb.pdf", `href="/documents/d1?end=128&amp;start=100&amp;version=v1aaaaaaaaaa#span"`, "Ask a follow-up", "openai/gpt-4.1",
 			"2 searches, 2 rounds, 2 claims checked, 1.2 s", "The reranker failed", "/runs/run1/trace",
