@@ -62,6 +62,9 @@ func (q *request) actions(run string) (actions, error) {
 	var err error
 	a.Sharing = true
 	a.Shares, err = q.session.Shares(q.ctx(), run)
+	if errors.Is(err, assay.ErrNotFound) { // the run was deleted meanwhile
+		return actions{}, nil
+	}
 	return a, err
 }
 
