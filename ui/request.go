@@ -58,7 +58,11 @@ func (q *request) serve() error {
 			return err
 		}
 		q.grant = engine.SessionGrant(q.session)
-		if err := engine.CheckMethod(q.r.Context(), q.session, q.route.Call); err != nil {
+		err = engine.CheckMethod(q.r.Context(), q.session, q.route.Call)
+		if other := q.firstArea(); errors.Is(err, assay.ErrForbidden) && q.r.URL.Path == "/" && other != "" {
+			return q.redirect(other, "")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -135,6 +139,16 @@ var areas = []struct{ name, path, call string }{
 	{"Evaluation", "/evaluations", "Evaluations"},
 	{"Governance", "/governance", "AuditReport"},
 	{"Admin", "/admin", "Doctor"},
+}
+
+// firstArea returns the path of the first area that the user may open; empty: none.
+func (q *request) firstArea() string {
+	for _, a := range areas {
+		if q.may(a.call) {
+			return a.path
+		}
+	}
+	return ""
 }
 
 // view returns the frame of a page. area is the name of its navigation entry.
