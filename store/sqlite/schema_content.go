@@ -3,7 +3,7 @@ package sqlite
 import "fmt"
 
 // contentID is the application ID of content.db. It changes with a layout that cannot be migrated.
-const contentID = 0x41535945
+const contentID = 0x41535946
 
 // Layout identifies the layout of content.db. Stores of another layout cannot be opened.
 func Layout() string { return fmt.Sprintf("%x", contentID) }
@@ -27,7 +27,7 @@ func Layout() string { return fmt.Sprintf("%x", contentID) }
 // A row of sources says in which state a file was ingested. It is written in the transaction that
 // completes the file's documents.
 var contentSchema = schema{
-	applicationID: contentID, // "ASYE"; "ASYD" had no acts
+	applicationID: contentID, // "ASYF"; "ASYE" had no originals
 	migrations: []string{`
 CREATE TABLE store (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),

@@ -6,7 +6,7 @@ package sqlite
 // record does not rewrite the question or the answer. A record's header, payload, salt, leaf and
 // values are those of package journal; header and leaf are in log. Times are nanoseconds since 1970.
 var runsSchema = schema{
-	applicationID: 0x41535953, // "ASYS"; "ASYR" had no audit log
+	applicationID: 0x41535955, // "ASYU"; "ASYS" had no shares, feedback and questions
 	migrations:    []string{runsTables + auditTables + ledgerTables + reviewTables + outboxTables + keyTables + feedbackTables},
 }
 
