@@ -38,17 +38,19 @@ func (a *app) serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve HTTP, OpenAI's interface and MCP",
-		Long: `Serve answers over HTTP: /api/v1 for programs, /v1 for OpenAI's clients, /mcp for assistants. By
-default it listens on this machine only and needs no credential: its users act as you. Every other
-address needs API keys (--keys, assay key create) or the section identity of the configuration.
+		Short: "Serve the web page, HTTP, OpenAI's interface and MCP",
+		Long: `Serve answers over HTTP: pages at /, /api/v1 for programs, /v1 for OpenAI's clients, /mcp for
+assistants. By default it listens on http://127.0.0.1:8484 only and needs no credential: its users
+act as you. Every other address needs API keys (--keys, assay key create) or the section identity of
+the configuration; a browser then signs in with such a key.
 
 Flags take precedence over variables such as ASSAY_LISTEN, and those over the section server of the
 configuration file. SIGHUP reads the file and the certificate again and drops no request. SIGTERM
 and Ctrl-C let requests end, and a second one ends at once; runs go on at the next start. Sockets
 and notifications of systemd are supported.
 
-/healthz says whether the process is alive, /readyz whether it can answer. More: docs/serve.md.`,
+/healthz says whether the process is alive, /readyz whether it can answer. More: docs/serve.md,
+docs/ui.md.`,
 		Example: `  assay serve
   curl -s localhost:8484/api/v1/ask --json '{"question": "How many days may I carry over?"}'
   assay key create --user ann --role reader > key.txt
