@@ -1,0 +1,78 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// hostileNumbers are values for parameters that pages read as numbers, places and names.
+var hostileNumbers = []string{
+	"-1", "9223372036854775807", "368934881474191033", "-9223372036854775808", "1e309", "\x00", "\xff", "0-9223372036854775807", "bnVsbA",
+}
+
+// TestHostileParameters loads every page with wrong parameters: no page fails, and none makes the server
+// panic.
+func TestHostileParameters(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it loads every page many times")
+	}
+	x, acme, _ := newWorld(t, wordsOf)
+	names := []string{
+		"page", "from", "to", "start", "end", "open", "before", "after", "width", "boxes", "limit", "days", "with", "other", "version", "kind", "show", "only",
+		"strategy", "set", "verdict", "filter", "mode", "status", "user", "object", "subject", "collection", "name", "q", "gate", "checks", "policy", "part", "id",
+	}
+	for _, r := range Routes() {
+		if r.Method != http.MethodGet || r.Stream || strings.HasPrefix(r.Path, "/sign-in") {
+			continue
+		}
+		user := "bob"
+		if !x.allows(user, r.Call) {
+			user = "root"
+		}
+		for _, value := range hostileNumbers {
+			all := url.Values{}
+			for _, name := range names {
+				all.Set(name, value)
+			}
+			for _, query := range []url.Values{all, {"page": {value}}, {"from": {value}}, {"after": {value}}} {
+				target := targetOf(r, acme) + "?" + query.Encode()
+				reply := x.get(user, target)
+				if reply.StatusCode >= http.StatusInternalServerError && reply.StatusCode != http.StatusServiceUnavailable {
+					t.Errorf("GET %.200s as %s: status %d", target, user, reply.StatusCode)
+				}
+			}
+		}
+	}
+}
+
+// TestHiddenDocumentIsNone checks that no page and no form tells a hidden document from one that does not
+// exist.
+func TestHiddenDocumentIsNone(t *testing.T) {
+	t.Parallel()
+	x, acme, _ := newWorld(t, wordsOf)
+	none := strings.Repeat("0", len(acme.hidden))
+	text := func(path, id string, post bool) string {
+		path = strings.ReplaceAll(path, "{document}", id)
+		r := reply{}
+		if post {
+			r = x.post("ann", path, url.Values{"confirm": {"yes"}})
+		} else {
+			r = x.get("ann", path)
+		}
+		return fmt.Sprint(r.StatusCode, " ", strings.ReplaceAll(r.body, id, "ID"))
+	}
+	for _, r := range Routes() {
+		if !strings.Contains(r.Path, "{document}") {
+			continue
+		}
+		path := strings.NewReplacer("{version}", "v1", "{page}", "1").Replace(r.Path)
+		post := r.Method == http.MethodPost
+		if hidden, missing := text(path, acme.hidden, post), text(path, none, post); hidden != missing {
+			t.Errorf("%s %s: a hidden document is %s\n\none that does not exist %s", r.Method, r.Path, hidden, missing)
+		}
+	}
+}
