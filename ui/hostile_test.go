@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/server"
 )
 
 // hostileNumbers are values for parameters that pages read as numbers, places and names.
@@ -47,6 +50,36 @@ func TestHostileParameters(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestListedOrigin sends every form as a page of an origin that may call the API, which begins and ends no
+// session: otherwise it could sign people in as somebody else.
+func TestListedOrigin(t *testing.T) {
+	t.Parallel()
+	const origin = "https://chat.example.com"
+	x := newSite(t, func(_ *engine.HostConfig, c *server.Config) { c.Origins = []string{origin} })
+	x.client("root")
+	for _, r := range Routes() {
+		if r.Method != http.MethodPost {
+			continue
+		}
+		form := url.Values{"key": {x.keys["root"]}, "reason": {"x"}, "confirm": {"yes"}}
+		req, err := http.NewRequestWithContext(t.Context(), r.Method, x.url+pathVariable.ReplaceAllString(r.Path, "none"), strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", origin)
+		res, err := x.client("root").Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusForbidden || len(res.Cookies()) > 0 {
+			t.Errorf("%s %s: status %d, cookies %v", r.Method, r.Path, res.StatusCode, res.Cookies())
+		}
+	}
+	x.page("root", "/")
 }
 
 // TestHiddenDocumentIsNone checks that no page and no form tells a hidden document from one that does not
