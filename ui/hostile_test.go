@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/identity"
 	"github.com/assay-rag/assay/server"
 )
 
@@ -107,5 +108,30 @@ func TestHiddenDocumentIsNone(t *testing.T) {
 		if hidden, missing := text(path, acme.hidden, post), text(path, none, post); hidden != missing {
 			t.Errorf("%s %s: a hidden document is %s\n\none that does not exist %s", r.Method, r.Path, hidden, missing)
 		}
+	}
+}
+
+// TestSessionsOfOne checks that one user cannot end the sessions of others by signing in again and again.
+func TestSessionsOfOne(t *testing.T) {
+	t.Parallel()
+	s := newSessions()
+	var c identity.Credential
+	request := func(word string) *http.Request {
+		r, _ := http.NewRequest(http.MethodGet, "/", nil)
+		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: word})
+		return r
+	}
+	other, first, last := s.begin("bob", c, nil), s.begin("ann", c, nil), ""
+	for range maxSessions {
+		last = s.begin("ann", c, nil)
+	}
+	if _, ok := s.credential(request(other)); !ok {
+		t.Error("the session of another user has ended")
+	}
+	if _, ok := s.credential(request(last)); !ok {
+		t.Error("the newest session is dropped")
+	}
+	if _, ok := s.credential(request(first)); ok || len(s.all) != maxSessionsOfOne+1 {
+		t.Errorf("%d sessions, and the oldest one stays: %t", len(s.all), ok)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
 )
 
@@ -271,12 +272,15 @@ func beginAtProvider(q *request) error {
 	return nil
 }
 
+// encrypted reports whether browsers reach these pages by TLS.
+func (p *provider) encrypted() bool { return strings.HasPrefix(p.config.Base, "https://") }
+
 // cookie returns the cookie that ties a flow to its browser. It is sent with the redirect back from the
 // provider, which that of a session is not.
 func (p *provider) cookie(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: flowCookie, Value: value, Path: "/sign-in", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: strings.HasPrefix(p.config.Base, "https://"),
+		Secure: p.encrypted(),
 	}
 }
 
@@ -314,12 +318,13 @@ func endAtProvider(q *request) error {
 		q.pages.config.Log.InfoContext(q.ctx(), "sign-in refused", "provider", p.config.Name, "error", err)
 		return q.notSignedIn(http.StatusUnauthorized, p.config.Name+" did not confirm the sign-in. Begin again.")
 	}
-	if _, err := q.pages.config.Server.SessionOf(q.ctx(), t.access); err != nil {
+	session, err := q.pages.config.Server.SessionOf(q.ctx(), t.access)
+	if err != nil {
 		problem := q.pages.config.Server.Problem(q.r, err)
 		return q.notSignedIn(problem.Status, p.config.Name+" has signed you in, but you may not use this server: "+problem.Title+".")
 	}
 	q.pages.sessions.end(q.r)
-	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(t.access, t), int(sessionLife/time.Second)))
+	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(engine.SessionOwner(session), t.access, t), int(sessionLife/time.Second)))
 	return q.hop(f.to, "You are signed in")
 }
 

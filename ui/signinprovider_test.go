@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -393,6 +395,32 @@ func TestSignInFixation(t *testing.T) {
 	}
 }
 
+// TestSignInBehindProxy checks that the cookie of a session is sent by TLS alone when a proxy in front of the
+// server speaks it: the return from a provider has no header Origin that would tell.
+func TestSignInBehindProxy(t *testing.T) {
+	t.Parallel()
+	f := newFakeProvider(t)
+	x := providerSite(t, f.url, "https://assay.example.com")
+	begun := x.get("", "/sign-in/provider?to=/")
+	code, asked := f.grant(begun.Header.Get("Location"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.url+callbackPath+"?"+url.Values{"state": {asked.Get("state")}, "code": {code}}.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range begun.Cookies() {
+		r.AddCookie(c)
+	}
+	res, err := newClient().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	i := slices.IndexFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == sessionCookie })
+	if i < 0 || !res.Cookies()[i].Secure {
+		t.Errorf("status %d, cookies %v, want a session's with Secure", res.StatusCode, res.Cookies())
+	}
+}
+
 // TestSignInUnavailable checks that a provider that cannot be reached is told, and that keys work.
 func TestSignInUnavailable(t *testing.T) {
 	t.Parallel()
@@ -421,10 +449,10 @@ func TestManySessions(t *testing.T) {
 		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: word})
 		return r
 	}
-	first := s.begin(c, nil)
+	first := s.begin("first", c, nil)
 	last := ""
-	for range maxSessions {
-		last = s.begin(c, nil)
+	for i := range maxSessions {
+		last = s.begin(strconv.Itoa(i/maxSessionsOfOne), c, nil)
 	}
 	if _, ok := s.credential(request(first)); ok || len(s.all) != maxSessions {
 		t.Errorf("%d sessions, and the oldest one stays: %t", len(s.all), ok)
