@@ -41,6 +41,7 @@ const (
 	maxFlows     = 10_000
 	callLimit    = 10 * time.Second // of a request to the provider
 	refreshAhead = 30 * time.Second // before a token expires
+	refreshPause = 10 * time.Second // after a refresh that the provider did not answer
 )
 
 // A provider is a Provider with what is known of it. It is safe for concurrent use.
@@ -197,6 +198,7 @@ type tokens struct {
 	refresh string // empty: none
 	id      string // ID token, for the end of the session
 	expires time.Time
+	tried   time.Time // when a refresh failed last
 	over    bool
 }
 
@@ -218,14 +220,25 @@ func (t *tokens) credential(ctx context.Context) (c identity.Credential, ok bool
 	if t.over {
 		return identity.Credential{}, false
 	}
-	if t.refresh == "" || t.expires.IsZero() || now().Before(t.expires.Add(-refreshAhead)) {
+	if t.refresh == "" || t.expires.IsZero() || now().Before(t.expires.Add(-refreshAhead)) || now().Sub(t.tried) < refreshPause {
 		return t.access, true
 	}
 	if err := t.renew(context.WithoutCancel(ctx)); err != nil {
-		refused, is := errors.AsType[*oauth2.RetrieveError](err)
-		t.over = is && refused.Response != nil && refused.Response.StatusCode >= 400 && refused.Response.StatusCode < 500
+		t.tried = now()
+		t.over = t.over || isRefusal(err)
 	}
 	return t.access, !t.over
+}
+
+// isRefusal reports whether an error is the provider's answer that a session is over. One that has too many
+// requests says nothing of it.
+func isRefusal(err error) bool {
+	refused, is := errors.AsType[*oauth2.RetrieveError](err)
+	if !is || refused.Response == nil {
+		return false
+	}
+	status := refused.Response.StatusCode
+	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
 // renew replaces the tokens.

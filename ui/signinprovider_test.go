@@ -43,6 +43,7 @@ type fakeProvider struct {
 	client    string                // audience of ID tokens
 	lives     time.Duration         // of access tokens
 	refuse    bool                  // refreshes
+	fails     int                   // status of refreshes that fail; 0: none
 	refreshes int
 	params    url.Values // of the last token request
 }
@@ -112,6 +113,10 @@ func (f *fakeProvider) token(w http.ResponseWriter, r *http.Request) {
 	nonce := ""
 	if r.PostForm.Get("grant_type") == "refresh_token" {
 		f.refreshes++
+		if f.fails != 0 {
+			w.WriteHeader(f.fails)
+			return
+		}
 		if f.refuse {
 			w.WriteHeader(http.StatusBadRequest)
 			f.write(w, map[string]string{"error": "invalid_grant"})
@@ -301,6 +306,28 @@ func TestSignInRefresh(t *testing.T) {
 		if r := x.get(browser, "/"); r.StatusCode != http.StatusSeeOther || !strings.HasPrefix(r.Header.Get("Location"), "/sign-in") {
 			t.Errorf("after the refresh was refused: status %d", r.StatusCode)
 		}
+	}
+}
+
+// TestSignInRefreshFails checks that a provider that fails, or has too many requests, ends no session, and is
+// not asked with each request.
+func TestSignInRefreshFails(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests} {
+		f := newFakeProvider(t)
+		f.lives, f.fails = refreshAhead/2, status
+		x := providerSite(t, f.url, "")
+		browser, address := x.beginSignIn("/")
+		code, asked := f.grant(address)
+		x.back(browser, url.Values{"state": {asked.Get("state")}, "code": {code}})
+		for range 3 {
+			x.page(browser, "/")
+		}
+		f.set(func() {
+			if f.refreshes != 1 {
+				t.Errorf("status %d: %d refreshes, want 1", status, f.refreshes)
+			}
+		})
 	}
 }
 
