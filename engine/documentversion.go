@@ -39,10 +39,14 @@ func (e *Engine) DocumentVersion(ctx context.Context, principal assay.Principal,
 	if err := e.checkVisible(ctx, principal, id); err != nil {
 		return assay.Document{}, err
 	}
-	if version == "" {
-		return e.content.Document(ctx, id)
+	if version != "" {
+		return e.content.Version(ctx, id, version)
 	}
-	return e.content.Version(ctx, id, version)
+	d, err := e.content.Document(ctx, id)
+	if err == nil && !principal.Access().Allows(d.Collection, d.ACL) { // it was closed meanwhile
+		return assay.Document{}, errNoDocument(id)
+	}
+	return d, err
 }
 
 // DocumentVersions returns the versions of a document that are kept, the current one first. A version

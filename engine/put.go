@@ -63,7 +63,11 @@ func (e *Engine) Document(ctx context.Context, principal assay.Principal, id str
 	if err := e.checkDocument(ctx, principal.Access(), id); err != nil {
 		return assay.Document{}, err
 	}
-	return e.content.Document(ctx, id)
+	d, err := e.content.Document(ctx, id)
+	if err == nil && !principal.Access().Allows(d.Collection, d.ACL) { // it was closed meanwhile
+		return assay.Document{}, errNoDocument(id)
+	}
+	return d, err
 }
 
 // Entries yields the documents that principal may see, with their stored chunks.

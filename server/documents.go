@@ -184,13 +184,17 @@ func documentText(x *exchange, in documentTextIn) error {
 // systems take.
 func downloadName(uri string) string {
 	name := path.Base(strings.TrimPrefix(uri, source.UploadURI("")))
-	name = strings.Map(func(r rune) rune {
+	return cmp.Or(strings.TrimSpace(plainName(strings.TrimSuffix(name, path.Ext(name)))), "document")
+}
+
+// plainName replaces what file systems do not allow in a name, and characters that change how it is shown.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
 		if visible.Steers(r) || strings.ContainsRune(`<>:"/\|?*`, r) {
 			return '_'
 		}
 		return r
-	}, strings.TrimSuffix(name, path.Ext(name)))
-	return cmp.Or(strings.TrimSpace(name), "document")
+	}, name)
 }
 
 // isSpan reports whether [start, end) is a part of text, not empty unless the text is, between

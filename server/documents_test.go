@@ -624,3 +624,16 @@ func TestForbiddenObject(t *testing.T) {
 		}
 	}
 }
+
+// TestOriginalName checks that the address of a document does not choose how the name of its file is shown.
+func TestOriginalName(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"file:///a/report.pdf": "report.pdf", "https://example.com/scan": "scan.pdf",
+		"file:///a/report.\u202efdp.exe": "report._fdp.exe", "file:///a/r.\u202efdp": "r._fdp", "https://example.com/r.p\ndf?x=\"": "r.p_df_x=_",
+	} {
+		if got := originalName(uri, "application/pdf"); got != want {
+			t.Errorf("originalName(%q) = %q, want %q", uri, got, want)
+		}
+	}
+}

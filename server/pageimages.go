@@ -152,7 +152,7 @@ func SendOriginal(w http.ResponseWriter, r *http.Request, s *engine.Session, d a
 		return err
 	}
 	x := &exchange{w: w, r: r}
-	x.attach(downloadName(d.URI) + cmp.Or(path.Ext(d.URI), "."+path.Base(o.Media)))
+	x.attach(originalName(d.URI, o.Media))
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Content-Type", typeBytes)
@@ -160,6 +160,11 @@ func SendOriginal(w http.ResponseWriter, r *http.Request, s *engine.Session, d a
 	h.Set("Content-Length", strconv.Itoa(len(o.Data)))
 	_, _ = w.Write(o.Data) // the client may be gone
 	return nil
+}
+
+// originalName returns the name under which a browser stores the file of a document.
+func originalName(uri, media string) string {
+	return downloadName(uri) + plainName(cmp.Or(path.Ext(uri), "."+path.Base(media)))
 }
 
 // SendText answers a request with the text of a document, as a file.

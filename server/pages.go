@@ -29,11 +29,17 @@ func (s *Server) UseBrowser(session func(*http.Request) (identity.Credential, bo
 
 // browserCredential returns the credential of the browser's session of a request.
 func (s *Server) browserCredential(r *http.Request) (identity.Credential, bool) {
-	origin := r.Header.Get("Origin")
-	if s.browser == nil || origin != "" && !own(r, origin) {
+	if s.browser == nil || !FromOwnPage(r) {
 		return identity.Credential{}, false
 	}
 	return s.browser(r)
+}
+
+// FromOwnPage reports whether no page of another origin has sent a request. One of a listed origin may use
+// the interfaces with a credential of its own; with a form it could sign a browser in as somebody else.
+func FromOwnPage(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin == "" || own(r, origin)
 }
 
 // Identified reports whether requests need a credential.

@@ -19,7 +19,7 @@ type diffSpan struct {
 }
 
 // maxDiffCells bounds the table of a comparison. Longer texts are compared at their ends only.
-const maxDiffCells = 4 << 20
+const maxDiffCells = 1 << 20
 
 // diffWords compares two texts by words.
 func diffWords(a, b string) []diffSpan { return diffParts(wordsWithSpace(a), wordsWithSpace(b)) }

@@ -411,7 +411,8 @@ func showAuditRuns(q *request) error {
 	if err != nil || n < 1 {
 		n = 1
 	}
-	from := min((n-1)*auditPageSize, p.All)
+	n = min(n, max(1, (p.All+auditPageSize-1)/auditPageSize))
+	from := (n - 1) * auditPageSize
 	to := min(from+auditPageSize, p.All)
 	p.Runs = runs[from:to]
 	at := func(n int) string {

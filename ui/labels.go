@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -254,7 +255,9 @@ func (q *request) labelForm() (labelForm, *engine.Labels, error) {
 type setPage struct {
 	Name      string
 	Path      string
-	Questions []setQuestion
+	Questions []setQuestion // of the part of the list that is shown
+	All       int
+	Pages     listPager
 	Hidden    int
 	Evaluates bool // the user may start an evaluation with it
 }
@@ -276,7 +279,13 @@ func (q *request) renderSet(status int, failed labelForm) error {
 	}
 	p := setPage{Name: set.Name, Path: setPath(set.Name), Hidden: set.Hidden}
 	p.Evaluates = q.may("StartEvaluation") && q.may("Answer") && q.may("Search") && len(set.Questions) > 0
-	for i, s := range set.Questions {
+	p.All = len(set.Questions)
+	number := q.query("page")
+	if i := slices.IndexFunc(set.Questions, func(s engine.StoredQuestion) bool { return s.ID == failed.Run }); i >= 0 {
+		number = strconv.Itoa(i/questionsPerPage + 1)
+	}
+	p.Pages = newListPager(p.Path, url.Values{}, number, p.All, questionsPerPage)
+	for i, s := range set.Questions[p.Pages.From:p.Pages.To] {
 		row := setQuestion{StoredQuestion: s, Path: p.Path + "/" + url.PathEscape(s.ID)}
 		if row.Form, err = formOf(i, s); err != nil {
 			return err

@@ -32,6 +32,10 @@ func (p *Pages) handler(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &request{pages: p, route: route, w: w, r: r}
 		q.secure()
+		if !server.FromOwnPage(r) {
+			q.fail(fmt.Errorf("only pages of this server may send this: %w", assay.ErrForbidden))
+			return
+		}
 		if err := q.serve(); err != nil {
 			q.fail(err)
 		}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -373,4 +374,38 @@ func TestChromiumSharedHidden(t *testing.T) {
 		p.WaitText("main", "documents that you may not see")
 		p.Axe(t)
 	}
+}
+
+// TestLongSet checks that the page of a set shows a part of many questions, and the part of a form that is
+// wrong.
+func TestLongSet(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	tenant, err := x.store.Tenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeTest(t, tenant)
+	const n = questionsPerPage + 7
+	for i := range n {
+		run := fmt.Sprintf("run%03d", i)
+		lease, err := tenant.Runs().Create(t.Context(), assay.Run{ID: run, Question: "?", Principal: assay.Principal{User: "ann"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTest(t, lease)
+		line := fmt.Appendf(nil, `{"id":%q,"question":"Question %03d?","unanswerable":true}`, run, i)
+		q := store.Question{Set: "many", Run: run, Line: line}
+		if err := tenant.Questions().Add(t.Context(), q, store.Act{Kind: "question.added", Actor: assay.Local()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := x.page("aud", "/labels/many")
+	if shown := strings.Count(body, "label-entry"); shown != questionsPerPage || !strings.Contains(body, fmt.Sprint(n, " questions")) {
+		t.Errorf("the page shows %d questions: %.500s", shown, body)
+	}
+	if body := x.page("aud", "/labels/many?page=2"); strings.Count(body, "label-entry") != 7 {
+		t.Errorf("the second page shows %d questions", strings.Count(body, "label-entry"))
+	}
+	x.wantStatus("a form of the second page", x.post("aud", "/labels/many/run055", nil), http.StatusBadRequest, "Question 055?", "tell the right outcome")
 }

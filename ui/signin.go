@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
 )
 
@@ -21,6 +22,8 @@ const (
 	sessionIdle   = 12 * time.Hour
 	sessionLife   = 7 * 24 * time.Hour
 	maxSessions   = 20_000
+
+	maxSessionsOfOne = 1000 // browsers of one user or API key, so that nobody drops the sessions of others
 )
 
 // sessions are the browsers that are signed in. It is safe for concurrent use.
@@ -33,6 +36,7 @@ func newSessions() *sessions { return &sessions{all: map[[sha256.Size]byte]*sign
 
 // A signedIn is the session of one browser.
 type signedIn struct {
+	owner       string // engine.SessionOwner
 	credential  identity.Credential
 	tokens      *tokens // of a provider; nil: the credential was typed
 	begun, used time.Time
@@ -43,31 +47,37 @@ func (s *signedIn) over(at time.Time) bool {
 }
 
 // begin returns the value of the cookie of a new session. t is nil unless a provider gave the credential.
-func (s *sessions) begin(c identity.Credential, t *tokens) string {
+func (s *sessions) begin(owner string, c identity.Credential, t *tokens) string {
 	word := rand.Text() + rand.Text() // 52 letters with 260 random bits
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.makeRoom(maxSessionsOfOne, func(one *signedIn) bool { return one.owner == owner })
 	if len(s.all) >= maxSessions {
-		s.makeRoom()
+		s.makeRoom(maxSessions, func(*signedIn) bool { return true })
 	}
-	s.all[sha256.Sum256([]byte(word))] = &signedIn{c, t, now(), now()}
+	s.all[sha256.Sum256([]byte(word))] = &signedIn{owner, c, t, now(), now()}
 	return word
 }
 
-// makeRoom drops the sessions that are over, and the one that was used least recently.
-func (s *sessions) makeRoom() {
+// makeRoom drops those sessions of some that are over, and the one that was used least recently if there
+// are most or more.
+func (s *sessions) makeRoom(most int, of func(*signedIn) bool) {
 	var oldest [sha256.Size]byte
 	var last time.Time
+	n := 0
 	for hash, one := range s.all {
-		if one.over(now()) {
+		switch {
+		case !of(one):
+			continue
+		case one.over(now()):
 			delete(s.all, hash)
 			continue
-		}
-		if last.IsZero() || one.used.Before(last) {
+		case last.IsZero() || one.used.Before(last):
 			oldest, last = hash, one.used
 		}
+		n++
 	}
-	if len(s.all) >= maxSessions {
+	if n >= most {
 		delete(s.all, oldest)
 	}
 }
@@ -175,16 +185,17 @@ func signIn(q *request) error {
 		return err
 	}
 	to := q.r.PostForm.Get("to")
+	var session *engine.Session
 	c, err := identity.FromString(text)
 	if err == nil {
-		_, err = q.pages.config.Server.SessionOf(q.ctx(), c)
+		session, err = q.pages.config.Server.SessionOf(q.ctx(), c)
 	}
 	if err != nil {
 		problem := q.pages.config.Server.Problem(q.r, err)
 		return q.renderStatus(problem.Status, "signin.html", q.view("", "Sign in", q.signInForm(to, problem.Detail)))
 	}
 	q.pages.sessions.end(q.r)
-	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(c, nil), int(sessionLife/time.Second)))
+	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(engine.SessionOwner(session), c, nil), int(sessionLife/time.Second)))
 	return q.redirect(ownPath(to), "")
 }
 
@@ -205,9 +216,11 @@ func (q *request) cookie(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: q.encrypted(), SameSite: http.SameSiteStrictMode}
 }
 
-// encrypted reports whether the browser speaks TLS with this server or with a proxy in front of it.
+// encrypted reports whether the browser speaks TLS with this server or with a proxy in front of it. Browsers
+// send the origin with forms alone, so for a return from a provider the configured URL counts.
 func (q *request) encrypted() bool {
-	return q.r.TLS != nil || strings.HasPrefix(q.r.Header.Get("Origin"), "https://")
+	p := q.pages.provider
+	return q.r.TLS != nil || strings.HasPrefix(q.r.Header.Get("Origin"), "https://") || p != nil && q.route.Path == callbackPath && p.encrypted()
 }
 
 // ownPath returns a path of this server that a form asked to go to; "/" for anything else.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
 )
 
@@ -40,6 +41,7 @@ const (
 	maxFlows     = 10_000
 	callLimit    = 10 * time.Second // of a request to the provider
 	refreshAhead = 30 * time.Second // before a token expires
+	refreshPause = 10 * time.Second // after a refresh that the provider did not answer
 )
 
 // A provider is a Provider with what is known of it. It is safe for concurrent use.
@@ -196,6 +198,7 @@ type tokens struct {
 	refresh string // empty: none
 	id      string // ID token, for the end of the session
 	expires time.Time
+	tried   time.Time // when a refresh failed last
 	over    bool
 }
 
@@ -217,14 +220,25 @@ func (t *tokens) credential(ctx context.Context) (c identity.Credential, ok bool
 	if t.over {
 		return identity.Credential{}, false
 	}
-	if t.refresh == "" || t.expires.IsZero() || now().Before(t.expires.Add(-refreshAhead)) {
+	if t.refresh == "" || t.expires.IsZero() || now().Before(t.expires.Add(-refreshAhead)) || now().Sub(t.tried) < refreshPause {
 		return t.access, true
 	}
 	if err := t.renew(context.WithoutCancel(ctx)); err != nil {
-		refused, is := errors.AsType[*oauth2.RetrieveError](err)
-		t.over = is && refused.Response != nil && refused.Response.StatusCode >= 400 && refused.Response.StatusCode < 500
+		t.tried = now()
+		t.over = t.over || isRefusal(err)
 	}
 	return t.access, !t.over
+}
+
+// isRefusal reports whether an error is the provider's answer that a session is over. One that has too many
+// requests says nothing of it.
+func isRefusal(err error) bool {
+	refused, is := errors.AsType[*oauth2.RetrieveError](err)
+	if !is || refused.Response == nil {
+		return false
+	}
+	status := refused.Response.StatusCode
+	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
 // renew replaces the tokens.
@@ -271,12 +285,15 @@ func beginAtProvider(q *request) error {
 	return nil
 }
 
+// encrypted reports whether browsers reach these pages by TLS.
+func (p *provider) encrypted() bool { return strings.HasPrefix(p.config.Base, "https://") }
+
 // cookie returns the cookie that ties a flow to its browser. It is sent with the redirect back from the
 // provider, which that of a session is not.
 func (p *provider) cookie(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: flowCookie, Value: value, Path: "/sign-in", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: strings.HasPrefix(p.config.Base, "https://"),
+		Secure: p.encrypted(),
 	}
 }
 
@@ -314,12 +331,13 @@ func endAtProvider(q *request) error {
 		q.pages.config.Log.InfoContext(q.ctx(), "sign-in refused", "provider", p.config.Name, "error", err)
 		return q.notSignedIn(http.StatusUnauthorized, p.config.Name+" did not confirm the sign-in. Begin again.")
 	}
-	if _, err := q.pages.config.Server.SessionOf(q.ctx(), t.access); err != nil {
+	session, err := q.pages.config.Server.SessionOf(q.ctx(), t.access)
+	if err != nil {
 		problem := q.pages.config.Server.Problem(q.r, err)
 		return q.notSignedIn(problem.Status, p.config.Name+" has signed you in, but you may not use this server: "+problem.Title+".")
 	}
 	q.pages.sessions.end(q.r)
-	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(t.access, t), int(sessionLife/time.Second)))
+	http.SetCookie(q.w, q.cookie(q.pages.sessions.begin(engine.SessionOwner(session), t.access, t), int(sessionLife/time.Second)))
 	return q.hop(f.to, "You are signed in")
 }
 

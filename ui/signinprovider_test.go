@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +43,7 @@ type fakeProvider struct {
 	client    string                // audience of ID tokens
 	lives     time.Duration         // of access tokens
 	refuse    bool                  // refreshes
+	fails     int                   // status of refreshes that fail; 0: none
 	refreshes int
 	params    url.Values // of the last token request
 }
@@ -110,6 +113,10 @@ func (f *fakeProvider) token(w http.ResponseWriter, r *http.Request) {
 	nonce := ""
 	if r.PostForm.Get("grant_type") == "refresh_token" {
 		f.refreshes++
+		if f.fails != 0 {
+			w.WriteHeader(f.fails)
+			return
+		}
 		if f.refuse {
 			w.WriteHeader(http.StatusBadRequest)
 			f.write(w, map[string]string{"error": "invalid_grant"})
@@ -302,6 +309,28 @@ func TestSignInRefresh(t *testing.T) {
 	}
 }
 
+// TestSignInRefreshFails checks that a provider that fails, or has too many requests, ends no session, and is
+// not asked with each request.
+func TestSignInRefreshFails(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests} {
+		f := newFakeProvider(t)
+		f.lives, f.fails = refreshAhead/2, status
+		x := providerSite(t, f.url, "")
+		browser, address := x.beginSignIn("/")
+		code, asked := f.grant(address)
+		x.back(browser, url.Values{"state": {asked.Get("state")}, "code": {code}})
+		for range 3 {
+			x.page(browser, "/")
+		}
+		f.set(func() {
+			if f.refreshes != 1 {
+				t.Errorf("status %d: %d refreshes, want 1", status, f.refreshes)
+			}
+		})
+	}
+}
+
 // TestSignInHostile checks what must not begin a session.
 func TestSignInHostile(t *testing.T) {
 	t.Parallel()
@@ -393,6 +422,32 @@ func TestSignInFixation(t *testing.T) {
 	}
 }
 
+// TestSignInBehindProxy checks that the cookie of a session is sent by TLS alone when a proxy in front of the
+// server speaks it: the return from a provider has no header Origin that would tell.
+func TestSignInBehindProxy(t *testing.T) {
+	t.Parallel()
+	f := newFakeProvider(t)
+	x := providerSite(t, f.url, "https://assay.example.com")
+	begun := x.get("", "/sign-in/provider?to=/")
+	code, asked := f.grant(begun.Header.Get("Location"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.url+callbackPath+"?"+url.Values{"state": {asked.Get("state")}, "code": {code}}.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range begun.Cookies() {
+		r.AddCookie(c)
+	}
+	res, err := newClient().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	i := slices.IndexFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == sessionCookie })
+	if i < 0 || !res.Cookies()[i].Secure {
+		t.Errorf("status %d, cookies %v, want a session's with Secure", res.StatusCode, res.Cookies())
+	}
+}
+
 // TestSignInUnavailable checks that a provider that cannot be reached is told, and that keys work.
 func TestSignInUnavailable(t *testing.T) {
 	t.Parallel()
@@ -421,10 +476,10 @@ func TestManySessions(t *testing.T) {
 		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: word})
 		return r
 	}
-	first := s.begin(c, nil)
+	first := s.begin("first", c, nil)
 	last := ""
-	for range maxSessions {
-		last = s.begin(c, nil)
+	for i := range maxSessions {
+		last = s.begin(strconv.Itoa(i/maxSessionsOfOne), c, nil)
 	}
 	if _, ok := s.credential(request(first)); ok || len(s.all) != maxSessions {
 		t.Errorf("%d sessions, and the oldest one stays: %t", len(s.all), ok)

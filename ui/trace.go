@@ -219,8 +219,8 @@ func (p *tracePage) list(steps []engine.Step, line timeLine) {
 			p.Filter.Number = i/tracePageSize + 1
 		}
 	}
-	from := min((p.Filter.Number-1)*tracePageSize, max(0, (p.Listed-1)/tracePageSize*tracePageSize))
-	p.Filter.Number = from/tracePageSize + 1
+	p.Filter.Number = min(p.Filter.Number, max(1, (p.Listed+tracePageSize-1)/tracePageSize))
+	from := (p.Filter.Number - 1) * tracePageSize
 	to := min(from+tracePageSize, p.Listed)
 	p.First, p.Last = min(from+1, to), to
 	if from > 0 {
