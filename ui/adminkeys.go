@@ -163,9 +163,7 @@ func (f *adminForm) keySpec(d keyForm) identity.KeySpec {
 	if d.Owner == "" {
 		spec.User = f.need("user", "The user")
 	}
-	for _, g := range f.values["group"] {
-		spec.Groups = append(spec.Groups, g)
-	}
+	spec.Groups = append(spec.Groups, f.values["group"]...)
 	for _, r := range d.Roles {
 		if !f.On("role", r.Role) {
 			continue

@@ -25,7 +25,7 @@ func askRoutes() []Route {
 
 // An askForm is the data of the page that asks a question.
 type askForm struct {
-	Asked  engine.Request // what was typed or chosen
+	Asked  engine.Request // as typed and chosen
 	Error  string
 	Fields string // IDs of the texts that describe the question's field
 

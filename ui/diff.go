@@ -181,7 +181,7 @@ func chooseDiff(q *request) error {
 	if p.Other != "" {
 		_, _, err := q.session.Run(q.ctx(), p.Other)
 		if err == nil {
-			return q.redirect("/runs/"+url.PathEscape(r.ID)+"/diff/"+url.PathEscape(p.Other), "")
+			return q.redirect(runPath(r.ID)+"/diff/"+url.PathEscape(p.Other), "")
 		}
 		if !errors.Is(err, assay.ErrNotFound) {
 			return err

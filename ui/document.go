@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
@@ -119,9 +118,7 @@ func showDocument(q *request) error {
 func (q *request) documentPage(d *assay.Document) (*documentPage, error) {
 	p := &documentPage{Document: engine.SummaryOfDocument(*d), Everyone: !d.ACL.Restricted, Access: accessNames(d.ACL), Metadata: metadataRows(d), Bytes: len(d.Text)}
 	p.Document.Title = titleOf(d.Title, d.URI)
-	if u, err := url.Parse(d.URI); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
-		p.Address = u.String()
-	}
+	p.Address = webAddress(d.URI, 0)
 	if err := q.versionsOf(p, d); err != nil {
 		return nil, err
 	}
@@ -202,8 +199,7 @@ func (q *request) quotedSpan(d *assay.Document) (s markedSpan, lost bool) {
 	}
 	start, err := strconv.Atoi(from)
 	end, err2 := strconv.Atoi(to)
-	boundary := func(i int) bool { return i == len(d.Text) || utf8.RuneStart(d.Text[i]) }
-	if err != nil || err2 != nil || start < 0 || end <= start || end > len(d.Text) || !boundary(start) || !boundary(end) {
+	if err != nil || err2 != nil || start == end || !isTextSpan(d.Text, start, end) {
 		return s, true
 	}
 	return markedSpan{start, end}, false

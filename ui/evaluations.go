@@ -484,7 +484,7 @@ func (q *request) questionRow(one job.Question) (questionRow, error) {
 	if errors.Is(err, assay.ErrNotFound) || errors.Is(err, assay.ErrForbidden) {
 		return row, nil // it is another user's, or gone
 	}
-	row.Text, row.Link = run.Question, "/runs/"+url.PathEscape(one.Run)
+	row.Text, row.Link = run.Question, runPath(one.Run)
 	return row, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
@@ -60,7 +62,7 @@ func withdrawShared(q *request) error { return q.withdraw(q.sharedRun()) }
 
 func (q *request) ownRun() judged {
 	id := q.path("id")
-	return judged{engine.RunRef{Run: id}, "/runs/" + url.PathEscape(id), func() (actions, error) { return q.actions(id) }}
+	return judged{engine.RunRef{Run: id}, runPath(id), func() (actions, error) { return q.actions(id) }}
 }
 
 func (q *request) sharedRun() judged {
@@ -127,11 +129,12 @@ func feedbackField(f engine.NewFeedback, err error) string {
 
 // plainError returns the text of an error without its kind, as a sentence.
 func plainError(err error) string {
-	text := strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
-	if text == "" {
+	text := withoutKind(err.Error())
+	first, n := utf8.DecodeRuneInString(text)
+	if n == 0 {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	return string(unicode.ToUpper(first)) + text[n:] + "."
 }
 
 func (q *request) withdraw(j judged) error {

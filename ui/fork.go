@@ -130,7 +130,7 @@ func beginFork(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.redirect("/runs/"+url.PathEscape(id), notice)
+	return q.redirect(runPath(id), notice)
 }
 
 // askAgain asks the question of a run from the start.

@@ -166,7 +166,7 @@ func showGovernance(q *request) error {
 	status := http.StatusOK
 	since, until, err := periodOf(p.From, p.To)
 	if errors.Is(err, assay.ErrInvalid) {
-		status, p.Error = http.StatusBadRequest, strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
+		status, p.Error = http.StatusBadRequest, withoutKind(err.Error())
 		since, until = time.Time{}, time.Time{}
 	}
 	p.periods()
@@ -314,7 +314,7 @@ func showAuditLog(q *request) error {
 	p := auditLogPage{governanceHead: head, Kind: q.query("kind"), User: q.query("user"), Object: q.query("object"), From: q.query("from"), To: q.query("to"), Kinds: actKinds()}
 	since, until, err := periodOf(p.From, p.To)
 	if errors.Is(err, assay.ErrInvalid) {
-		p.Error = strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
+		p.Error = withoutKind(err.Error())
 		return q.renderGovernance(http.StatusBadRequest, "auditlog.html", "Audit log", p)
 	}
 	before, _ := strconv.ParseInt(q.query("before"), 10, 64) // anything else is the first page

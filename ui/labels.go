@@ -61,7 +61,7 @@ type labelEntry struct {
 	engine.FeedbackEntry
 	Words    statusWords
 	Sets     []setLink
-	OneClick string // what the button does; empty: the label is missing
+	OneClick string // the statement that one click stores as its label; empty: the label is missing
 	Form     labelForm
 }
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
@@ -99,12 +97,6 @@ func newShownDraft(a assay.Answer, evidence []assay.Evidence) shownDraft {
 	return d
 }
 
-// isTextSpan reports whether [start, end) is a part of a text that begins and ends between characters.
-func isTextSpan(text string, start, end int) bool {
-	boundary := func(i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
-	return 0 <= start && start <= end && end <= len(text) && boundary(start) && boundary(end)
-}
-
 // draftPieces cuts a text at its claims. A claim that overlaps the one before is not underlined.
 func draftPieces(text string, claims []draftClaim) []draftPiece {
 	order := make([]*draftClaim, 0, len(claims))
@@ -150,7 +142,7 @@ func newShownQuote(c assay.Citation, evidence []assay.Evidence) shownQuote {
 		return q
 	}
 	passage = unwrapped(passage)
-	q.Before, q.Mark, q.After = lastBytes(passage[:start], quoteContext), passage[start:end], firstBytes(passage[end:], quoteContext)
+	q.Before, q.Mark, q.After = tail(passage[:start], quoteContext), passage[start:end], head(passage[end:], quoteContext)
 	return q
 }
 
@@ -160,30 +152,6 @@ var wrapped = lazyregexp.New(`([^\n]{50})\n([\p{L}\p{M}("'„“«])`)
 
 // unwrapped joins the lines of paragraphs. The offsets of the text stay.
 func unwrapped(text string) string { return wrapped.ReplaceAllString(text, "$1 $2") }
-
-// firstBytes returns the start of a text, at most n bytes up to a space, with "…" if it is cut.
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	head := cut(text, n)
-	if i := strings.LastIndexAny(head, " \n"); i > 0 {
-		head = head[:i]
-	}
-	return head + " …"
-}
-
-// lastBytes returns the end of a text, as firstBytes does its start.
-func lastBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	tail := strings.ToValidUTF8(text[len(text)-n:], "")
-	if i := strings.IndexAny(tail, " \n"); i >= 0 && i+1 < len(tail) {
-		tail = tail[i+1:]
-	}
-	return "… " + tail
-}
 
 // documentLink returns the path of a stored document; empty: there is none.
 func documentLink(origin assay.Origin, id string) string {

@@ -17,7 +17,7 @@ type editPage struct {
 	reviewPage
 	Text    string // in the field
 	Base    string // hash of the draft that the text was made from
-	Bad     string // what is wrong with the text
+	Bad     string // why the text is refused
 	Checked *shownDraft
 	Changes []review.Change // of words, from the draft to the checked text
 	Claims  []checkedRow

@@ -187,14 +187,13 @@ func TestApprove(t *testing.T) {
 	x.reviewer("sam", "staff")
 	path := "/reviews/" + run
 	x.post("rae", path+"/approve", url.Values{"text": {""}}).must(t, http.StatusConflict, "The text has changed since you saw it")
-	seen := x.get("rae", path)
 	x.post("rae", path+"/claim", url.Values{"minutes": {"nine"}}).must(t, http.StatusBadRequest)
 	x.post("rae", path+"/claim", url.Values{"minutes": {"999"}}).must(t, http.StatusBadRequest)
 	r := x.post("rae", path+"/claim", url.Values{"minutes": {"60"}})
 	if r.must(t, http.StatusSeeOther); r.Header.Get("Location") != path {
 		t.Errorf("Location = %q", r.Header.Get("Location"))
 	}
-	seen = x.get("rae", path).must(t, http.StatusOK, "yours until", "Approve this text", "Reject this answer", "Give back", "Renew")
+	seen := x.get("rae", path).must(t, http.StatusOK, "yours until", "Approve this text", "Reject this answer", "Give back", "Renew")
 	x.get("sam", path).must(t, http.StatusOK, "Another reviewer holds this review", "<bdi>rae</bdi> until").lacks(t, "Approve this text", "Claim this review")
 	for _, act := range []string{"claim", "release", "approve"} {
 		x.post("sam", path+"/"+act, url.Values{"text": {seen.hidden(t, "text")}}).must(t, http.StatusConflict, "rae holds this review until")

@@ -32,7 +32,7 @@ func cutAnswer(text string, claims []assay.Claim, numbers map[int]bool) []piece 
 	at := 0
 	for _, i := range order {
 		c := claims[i]
-		if c.Start < at || c.End <= c.Start || c.End > len(text) || !onCharacter(text, c.Start) || !onCharacter(text, c.End) {
+		if c.Start < at || c.Start == c.End || !isTextSpan(text, c.Start, c.End) {
 			continue
 		}
 		pieces = append(cutMarks(pieces, text, at, c.Start, numbers), piece{c.Start, c.End, i, 0})
@@ -41,9 +41,11 @@ func cutAnswer(text string, claims []assay.Claim, numbers map[int]bool) []piece 
 	return cutMarks(pieces, text, at, len(text), numbers)
 }
 
-// onCharacter reports whether a character begins at an offset of a text, or the text ends there.
-func onCharacter(text string, offset int) bool {
-	return offset == len(text) || utf8.RuneStart(text[offset])
+// isTextSpan reports whether [start, end) is a part of a text that begins and ends between characters.
+func isTextSpan(text string, start, end int) bool {
+	boundary := func(i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
+	inside := 0 <= start && start <= end && end <= len(text)
+	return inside && boundary(start) && boundary(end)
 }
 
 // cutMarks appends the pieces of text[start:end], which has no claims.

@@ -80,7 +80,7 @@ func quoteOf(cited []assay.Citation, in *assay.Hit, claims quoteClaims, open boo
 	q := quote{Place: placeOf(c.Page, c.Line), Obtained: obtainedOf(c.Provenance, c.Confidence, c.Model), Claims: claims.within(cited...)}
 	at := c.Start
 	if in != nil {
-		q.add(quotePart{Text: tail(in.Text[:c.Start-in.Chunk.Start])})
+		q.add(quotePart{Text: tail(in.Text[:c.Start-in.Chunk.Start], maxAround)})
 	}
 	for _, one := range cited {
 		if in != nil && at < one.Start {
@@ -94,7 +94,7 @@ func quoteOf(cited []assay.Citation, in *assay.Hit, claims quoteClaims, open boo
 		at = one.End
 	}
 	if in != nil {
-		q.add(quotePart{Text: head(in.Text[last.End-in.Chunk.Start:])})
+		q.add(quotePart{Text: head(in.Text[last.End-in.Chunk.Start:], maxAround)})
 	}
 	q.Preformatted = slices.ContainsFunc(cited, func(c assay.Citation) bool { return !isProse(c.Quote) })
 	if c.Origin != assay.FromDocuments || !open {
@@ -182,7 +182,10 @@ func obtainedOf(kind assay.ProvenanceKind, confidence float32, model string) str
 // webAddress returns the address of a document that is on the web; empty: it is not.
 func webAddress(uri string, page int) string {
 	u, err := url.Parse(uri)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Contains(uri, assay.PartSeparator) {
+	if err != nil || u.Host == "" || strings.Contains(uri, assay.PartSeparator) {
+		return ""
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
 		return ""
 	}
 	if link := assay.PageLink(uri, page); link != "" {
@@ -264,12 +267,12 @@ func withinHit(h assay.Hit, c assay.Citation) bool {
 	return 0 <= start && start <= end && end <= len(h.Text) && h.Text[start:end] == c.Quote
 }
 
-// tail returns the end of a text, from the beginning of a word on.
-func tail(text string) string {
-	if len(text) <= maxAround {
+// tail returns the end of a text, at most n bytes from the beginning of a word on.
+func tail(text string, n int) string {
+	if len(text) <= n {
 		return strings.TrimLeftFunc(text, unicode.IsSpace)
 	}
-	text = text[len(text)-maxAround:]
+	text = text[len(text)-n:]
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
 		text = text[1:]
 	}
@@ -279,12 +282,12 @@ func tail(text string) string {
 	return "…" + text
 }
 
-// head returns the beginning of a text up to the end of a word.
-func head(text string) string {
-	if len(text) <= maxAround {
+// head returns the beginning of a text, at most n bytes up to the end of a word.
+func head(text string, n int) string {
+	if len(text) <= n {
 		return strings.TrimRightFunc(text, unicode.IsSpace)
 	}
-	text = strings.ToValidUTF8(text[:maxAround], "")
+	text = cut(text, n)
 	if i := strings.LastIndexFunc(text, unicode.IsSpace); i >= 0 {
 		text = text[:i]
 	}

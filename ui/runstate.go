@@ -9,8 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An answerState is what a page says about an answer beside its text: why it is as it is, and what to do
-// next.
+// An answerState is what a page says about an answer beside its text: why, and what to do next.
 type answerState struct {
 	Title string
 	Why   string // a sentence
@@ -124,7 +123,7 @@ func sidesOf(p runPage) []side {
 	var keys []string
 	for i, claim := range a.Claims {
 		at := slices.IndexFunc(a.Citations, func(c assay.Citation) bool { return c.Claim == i })
-		if at < 0 || claim.End > len(a.Text) || claim.Start >= claim.End || claim.Start < 0 {
+		if at < 0 || !isTextSpan(a.Text, claim.Start, claim.End) {
 			continue
 		}
 		c := a.Citations[at]

@@ -131,8 +131,11 @@ func showSearch(q *request) error {
 // detail returns the text of an error beside a field: that of its problem details, without the words
 // for its kind.
 func (q *request) detail(err error) string {
-	return strings.TrimSuffix(q.pages.config.Server.Problem(q.r, err).Detail, ": "+assay.ErrInvalid.Error())
+	return withoutKind(q.pages.config.Server.Problem(q.r, err).Detail)
 }
+
+// withoutKind returns the text of an error without the words for its kind.
+func withoutKind(text string) string { return strings.TrimSuffix(text, ": "+assay.ErrInvalid.Error()) }
 
 // searchForm reads the parameters of the search.
 func (q *request) searchForm() (searchForm, error) {
@@ -205,7 +208,7 @@ func (f searchForm) path(limit int) string {
 }
 
 func hitOf(h engine.ReportedHit, r assay.Results) searchHit {
-	hit := searchHit{Hit: h.Hit, Name: documentName(h.URI), Path: passagePath(h.Chunk), Why: h.Why, Under: h.Chunk.Headings}
+	hit := searchHit{Hit: h.Hit, Name: documentName(h.URI), Path: passagePath(h.Hit), Why: h.Why, Under: h.Chunk.Headings}
 	if h.Explained != nil {
 		hit.Explains = *h.Explained
 	}
@@ -214,13 +217,14 @@ func hitOf(h engine.ReportedHit, r assay.Results) searchHit {
 	return hit
 }
 
-// passagePath is the path of the page that shows a passage in its document.
-func passagePath(c assay.Chunk) string {
-	if c.Document == "" {
+// passagePath returns the path of the page that shows a passage in its document; empty: it is of no
+// stored document.
+func passagePath(h assay.Hit) string {
+	c := h.Chunk
+	if h.Origin != assay.FromDocuments || c.Document == "" {
 		return ""
 	}
-	values := url.Values{"version": {c.Version}, "start": {strconv.Itoa(c.Start)}, "end": {strconv.Itoa(c.End)}}
-	return "/documents/" + c.Document + "?" + values.Encode() + "#span"
+	return documentPath(c.Document, c.Version, c.Start, c.End)
 }
 
 // marked cuts a text at its marks.

@@ -34,7 +34,7 @@ type actions struct {
 	Sharing   bool   // the user may share it
 	Link      string // of a share that was made now
 	Tenant    string
-	Done      string // what has changed, for screen readers
+	Done      string // the change that was made, for screen readers
 	Open      string // the part that is open: "details" or "share"
 	Problem   problem
 	Input     engine.NewFeedback // as it was typed
@@ -52,7 +52,7 @@ func (v view) RunActions(r assay.Run) (actions, error) { return v.request.action
 // actions returns what the user can do with the answer of an own run. It is empty while nothing is shown
 // of the answer.
 func (q *request) actions(run string) (actions, error) {
-	a := actions{Base: "/runs/" + url.PathEscape(run), Run: run, Tenant: q.grant.Tenant}
+	a := actions{Base: runPath(run), Run: run, Tenant: q.grant.Tenant}
 	if err := q.judgement(&a, engine.RunRef{Run: run}); err != nil {
 		return actions{}, err
 	}
@@ -154,7 +154,7 @@ func revokeShare(q *request) error {
 	}
 	const done = "The link is revoked. Nobody can open it any more."
 	if !q.isPart() {
-		return q.redirect("/runs/"+url.PathEscape(run)+"/share", done)
+		return q.redirect(runPath(run)+"/share", done)
 	}
 	a, err := q.actions(run)
 	if err != nil {
@@ -211,16 +211,10 @@ func sharedSources(a assay.Answer) []sharedSource {
 	var all []sharedSource
 	for _, citations := range a.Sources() {
 		first := citations[0]
-		s := sharedSource{Number: first.Number, Title: cmp.Or(first.Title, first.URI), Citations: citations}
-		if u, err := url.Parse(first.URI); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-			s.URL = first.URI
-		}
-		if first.Page > 0 {
-			s.Place = fmt.Sprintf("page %d", first.Page)
-		} else if first.Line > 0 {
-			s.Place = fmt.Sprintf("line %d", first.Line)
-		}
-		all = append(all, s)
+		all = append(all, sharedSource{
+			Number: first.Number, Title: titleOf(first.Title, first.URI), URL: webAddress(first.URI, first.Page),
+			Place: placeOf(first.Page, first.Line), Citations: citations,
+		})
 	}
 	return all
 }

@@ -131,7 +131,7 @@ func (f traceFilter) path(id string, number int) string {
 	if number > 1 {
 		v.Set("page", strconv.Itoa(number))
 	}
-	path := "/runs/" + url.PathEscape(id) + "/trace"
+	path := runPath(id) + "/trace"
 	if len(v) > 0 {
 		path += "?" + v.Encode()
 	}
@@ -298,7 +298,7 @@ func replayRun(q *request) error {
 	id := q.path("id")
 	_, err := q.session.Replay(q.ctx(), id)
 	if err == nil {
-		return q.redirect("/runs/"+url.PathEscape(id)+"/trace", "The replay took the same steps and reached the same answer.")
+		return q.redirect(runPath(id)+"/trace", "The replay took the same steps and reached the same answer.")
 	}
 	if !errors.Is(err, assay.ErrDiverged) && !errors.Is(err, assay.ErrDamaged) {
 		return err

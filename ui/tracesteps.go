@@ -311,7 +311,7 @@ type block struct {
 	Facts  []stepFact
 	Hits   []stepHit
 	Claims []stepClaim
-	Cut    string // what is left out: "3 more hits"
+	Cut    string // the part that is left out: "3 more hits"
 }
 
 func (b block) isCut() bool { return b.Cut != "" }
