@@ -59,6 +59,9 @@ func (q *request) serve() error {
 		}
 		q.grant = engine.SessionGrant(q.session)
 		if err := engine.CheckMethod(q.r.Context(), q.session, q.route.Call); err != nil {
+			if path := q.home(); q.r.URL.Path == "/" && path != "/" {
+				return q.redirect(path, "") // one who may not ask, such as an auditor
+			}
 			return err
 		}
 	}
@@ -135,6 +138,16 @@ var areas = []struct{ name, path, call string }{
 	{"Evaluation", "/evaluations", "Evaluations"},
 	{"Governance", "/governance", "AuditReport"},
 	{"Admin", "/admin", "Doctor"},
+}
+
+// home returns the path of the first area that the user may see; "/" if there is none.
+func (q *request) home() string {
+	for _, a := range areas {
+		if q.may(a.call) {
+			return a.path
+		}
+	}
+	return "/"
 }
 
 // view returns the frame of a page. area is the name of its navigation entry.
