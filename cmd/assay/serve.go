@@ -39,9 +39,10 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve HTTP, OpenAI's interface and MCP",
-		Long: `Serve answers over HTTP: /api/v1 for programs, /v1 for OpenAI's clients, /mcp for assistants. By
-default it listens on this machine only and needs no credential: its users act as you. Every other
-address needs API keys (--keys, assay key create) or the section identity of the configuration.
+		Long: `Serve answers over HTTP: pages for people at /, /api/v1 for programs, /v1 for OpenAI's clients, /mcp
+for assistants. By default it listens on this machine only and needs no credential: its users act as
+you. Every other address needs API keys (--keys, assay key create) or the section identity of the
+configuration.
 
 Flags take precedence over variables such as ASSAY_LISTEN, and those over the section server of the
 configuration file. SIGHUP reads the file and the certificate again and drops no request. SIGTERM
