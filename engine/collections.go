@@ -17,15 +17,9 @@ type CollectionSummary struct {
 
 // Collections returns the collections in which principal may see a document, by name.
 func (e *Engine) Collections(ctx context.Context, principal assay.Principal) ([]CollectionSummary, error) {
-	access := principal.Access()
-	seen := map[string]int{}
-	for d, err := range e.content.Documents(ctx, access.Collections()...) {
-		if err != nil {
-			return nil, err
-		}
-		if access.Allows(d.Collection, d.ACL) {
-			seen[d.Collection]++
-		}
+	seen, err := e.countDocuments(ctx, principal.Access())
+	if err != nil {
+		return nil, err
 	}
 	all, err := e.content.Collections(ctx)
 	if err != nil {
@@ -38,6 +32,29 @@ func (e *Engine) Collections(ctx context.Context, principal assay.Principal) ([]
 		}
 	}
 	return list, nil
+}
+
+// countDocuments returns how many documents of each collection a principal may see. The map must not be
+// changed. Listing all documents takes long, so the numbers are kept until the content changes.
+func (e *Engine) countDocuments(ctx context.Context, access assay.Access) (map[string]int, error) {
+	sequence, err := e.content.Sequence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if seen, kept := e.counted.get(sequence, access.Key()); kept {
+		return seen, nil
+	}
+	seen := map[string]int{}
+	for d, err := range e.content.Documents(ctx, access.Collections()...) {
+		if err != nil {
+			return nil, err
+		}
+		if access.Allows(d.Collection, d.ACL) {
+			seen[d.Collection]++
+		}
+	}
+	e.counted.put(sequence, access.Key(), seen)
+	return seen, nil
 }
 
 // SetCollection creates or replaces the settings of a collection. Documents and Chunks are ignored.

@@ -162,7 +162,8 @@ type Engine struct {
 	egressRules     egressCache
 	refusals        refusals
 	pageImages      *pageImages
-	suggested       suggestionCache
+	suggested       contentCache[[]Suggestion]
+	counted         contentCache[map[string]int] // documents by collection
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.

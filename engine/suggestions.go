@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -65,32 +64,6 @@ const (
 	maxSuggestBytes     = 1 << 20 // of a source that is read
 	maxSuggestEach      = 4       // headings of one document
 )
-
-// suggestionCache keeps the headings that principals may see, until the content changes.
-type suggestionCache struct {
-	mu       sync.Mutex
-	sequence int64
-	by       map[string][]Suggestion
-}
-
-// maxSuggestionLists is how many principals a suggestionCache keeps.
-const maxSuggestionLists = 256
-
-func (c *suggestionCache) get(sequence int64, key string) ([]Suggestion, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list, ok := c.by[key]
-	return list, ok && c.sequence == sequence
-}
-
-func (c *suggestionCache) put(sequence int64, key string, list []Suggestion) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by == nil || c.sequence != sequence || len(c.by) >= maxSuggestionLists {
-		c.sequence, c.by = sequence, map[string][]Suggestion{}
-	}
-	c.by[key] = list
-}
 
 func (e *Engine) askOptions(p assay.Principal) AskOptions {
 	o := AskOptions{Web: e.config.Web != nil, SkipReview: isPrivileged(p)}

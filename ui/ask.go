@@ -120,7 +120,7 @@ func ask(q *request) error {
 // askFailed shows the form again with the reason.
 func (q *request) askFailed(req engine.Request, err error) error {
 	p := q.pages.config.Server.Problem(q.r, err)
-	form := askForm{Asked: req, Error: p.Detail}
+	form := askForm{Asked: req, Error: q.detail(err)}
 	switch {
 	case form.Error == "" || p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden && q.session == nil:
 		return err

@@ -17,11 +17,17 @@ import (
 	"github.com/assay-rag/assay/internal/plot"
 )
 
-// defaultGate is the gate that the page proposes, as eval/testdata/gate.yaml has it.
-const defaultGate = `metrics:
-  right: {tolerance: 0.04}
-  recall@10: {tolerance: 0.02}
-`
+// proposedGate returns the gate that the page proposes, which is that of eval/testdata/gate.yaml without the
+// measures that no question has: questions made from feedback rarely name the passages to be found.
+func proposedGate(r job.Result) string {
+	gate := "metrics:\n"
+	for _, m := range []struct{ name, tolerance string }{{"right", "0.04"}, {"recall@10", "0.02"}} {
+		if m.name == "right" || slices.ContainsFunc(r.Questions, func(q job.Question) bool { _, has := q.Metrics[m.name]; return has }) {
+			gate += fmt.Sprintf("  %s: {tolerance: %s}\n", m.name, m.tolerance)
+		}
+	}
+	return gate
+}
 
 // A comparisonPage is the data of the page that compares two evaluations.
 type comparisonPage struct {
@@ -67,7 +73,7 @@ func showComparison(q *request) error {
 	if err != nil {
 		return err
 	}
-	p := comparisonPage{Is: newEvaluationRow(e), With: q.query("with"), Gate: cmp.Or(strings.ReplaceAll(q.query("gate"), "\r\n", "\n"), defaultGate)}
+	p := comparisonPage{Is: newEvaluationRow(e), With: q.query("with"), Gate: cmp.Or(strings.ReplaceAll(q.query("gate"), "\r\n", "\n"), proposedGate(is))}
 	if p.Others, err = q.comparable(e); err != nil {
 		return err
 	}

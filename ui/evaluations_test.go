@@ -197,6 +197,16 @@ func TestEvaluationForeign(t *testing.T) {
 	x.get("root", "/evaluations").must(t, http.StatusOK, "set2")
 }
 
+// TestCompareWithoutGold compares two evaluations whose questions name no passages, so that recall cannot be
+// measured: the proposed gate passes if nothing has changed.
+func TestCompareWithoutGold(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	form := url.Values{"name": {"labels"}, "questions": {`{"question": "Who approves travel to a customer?", "answers": ["the head of the department"]}`}}
+	was, is := x.start(form), x.start(form)
+	x.get("root", "/evaluations/"+is+"/compare?with="+was).must(t, http.StatusOK, "Gate passed", "right: {tolerance: 0.04}").lacks(t, "recall@10")
+}
+
 // TestCompareEvaluations compares two evaluations in which a question turned, and holds them to a gate.
 func TestCompareEvaluations(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func TestAuditRunsPage(t *testing.T) {
 func TestCheckpointsPage(t *testing.T) {
 	t.Parallel()
 	x := newSite(t)
-	hasTexts(t, x.page("aud", "/governance/checkpoints"), "No checkpoint was published yet", "assay audit checkpoint --key audit.key")
+	hasTexts(t, x.page("aud", "/governance/checkpoints"), "No checkpoint was published yet", "assay audit key new audit.key --data DATA --tenant acme", "assay audit checkpoint --data DATA --tenant acme --key audit.key")
 	signed := x.publish()
 	hasTexts(t, x.page("aud", "/governance/checkpoints"), strconv.FormatInt(signed.Size, 10), "yes", "covers all but the entry that says that it was published")
 	post := func(note, key string) reply {

@@ -135,6 +135,10 @@ func (x *site) checkCell(t *testing.T, c column, r Route, target string) (reply 
 		if !toSignIn && reply.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s, want 401 or the page that signs in", what)
 		}
+	case !x.allows(c.user, r.Call) && r.Name == "ask":
+		if to := reply.Header.Get("Location"); reply.StatusCode != http.StatusSeeOther || to == "" || toSignIn {
+			t.Errorf("%s to %q, want the first page that the user may see", what, to)
+		}
 	case !x.allows(c.user, r.Call):
 		refused = true
 		if reply.StatusCode != http.StatusForbidden {

@@ -62,11 +62,10 @@ func (q *request) serve() error {
 			return err
 		}
 		q.grant = engine.SessionGrant(q.session)
-		err = engine.CheckMethod(q.r.Context(), q.session, q.route.Call)
-		if other := q.firstArea(); errors.Is(err, assay.ErrForbidden) && q.r.URL.Path == "/" && other != "" {
-			return q.redirect(other, "")
-		}
-		if err != nil {
+		if err := engine.CheckMethod(q.r.Context(), q.session, q.route.Call); err != nil {
+			if path := q.home(); errors.Is(err, assay.ErrForbidden) && q.r.URL.Path == "/" && path != "/" {
+				return q.redirect(path, "") // one who may not ask, such as an auditor
+			}
 			return err
 		}
 	}
@@ -145,14 +144,14 @@ var areas = []struct{ name, path, call string }{
 	{"Admin", "/admin", "Doctor"},
 }
 
-// firstArea returns the path of the first area that the user may open; empty: none.
-func (q *request) firstArea() string {
+// home returns the path of the first area that the user may see; "/" if there is none.
+func (q *request) home() string {
 	for _, a := range areas {
 		if q.may(a.call) {
 			return a.path
 		}
 	}
-	return ""
+	return "/"
 }
 
 // view returns the frame of a page. area is the name of its navigation entry.

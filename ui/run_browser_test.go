@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,71 @@ func TestChromiumReconnect(t *testing.T) {
 	p.WaitText("#steps", "Searched")
 	close(g.open)
 	p.Wait("#answer")
+}
+
+// TestChromiumRestart restarts the server in mid-run, at which the sign-in ends. The page leads to the page
+// that signs in, and that back to the run, which is then resumed.
+func TestChromiumRestart(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, o browsertest.Options) {
+		g := &gate{}
+		x := newSite(t, withGate(g))
+		p := x.browser(t, "ann", o)
+		for _, part := range []string{"ERR_", "MIME type", "status of 401"} {
+			p.Expect(part)
+		}
+		p.Go(x.url + x.beginRun("ann", "Compare parental leave with sick leave"))
+		address := p.URL()
+		g.open <- struct{}{}
+		p.WaitText("#steps", "Searched")
+		x.stop()
+		x.serve()
+		if o.NoScript {
+			p.Go(address) // the browser shows an error of its own, if it loaded the page meanwhile
+		}
+		p.Wait("#key")
+		p.Fill("#key", x.keys["ann"])
+		p.Click("main button[type=submit]")
+		p.WaitText("#steps", "Searched")
+		if p.URL() != address {
+			t.Errorf("signing in leads to %s, want %s", p.URL(), address)
+		}
+		p.WaitText(".state", "No process works on this question now")
+		if !o.NoScript {
+			p.Axe(t)
+		}
+		close(g.open)
+		p.Click(".state .main")
+		p.Wait("#answer")
+		if p.URL() != address {
+			t.Errorf("resuming leads to %s, want %s", p.URL(), address)
+		}
+	})
+}
+
+// TestChromiumCopy copies an answer, its Markdown and its BibTeX with the buttons.
+func TestChromiumCopy(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	path := x.ask("ann", annualLeave)
+	p := x.browser(t, "ann", browsertest.Options{})
+	p.Go(x.url + path)
+	p.Eval(`navigator.clipboard.write = async (items) => { window.copied = await (await items[0].getType("text/plain")).text(); }`, nil)
+	for _, e := range []string{"txt", "md", "bib"} {
+		button := fmt.Sprintf("button[data-export$='%s']", e)
+		before := p.Text(button)
+		p.Click(button)
+		p.WaitText(button, "Copied")
+		p.WaitText("#announcement", "Copied")
+		var got string
+		if p.Eval("window.copied", &got); got != x.page("ann", path+"/export."+e) {
+			t.Errorf("%s: copied %q", e, got)
+		}
+		p.WaitText(button, before)
+	}
+	p.Eval(`navigator.clipboard.write = async () => { throw new Error("not allowed"); }`, nil)
+	p.Click("button[data-export$=txt]")
+	p.WaitText("button[data-export$=txt]", "Could not copy; use Download")
 }
 
 // TestChromiumCancel cancels a run in mid-search.

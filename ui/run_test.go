@@ -128,7 +128,7 @@ func TestAskRefused(t *testing.T) {
 		status int
 		want   []string
 	}{
-		"empty":            {url.Values{"question": {"  "}, "mode": {"quick"}, "no_cache": {"1"}}, http.StatusBadRequest, []string{"the question is empty", `value="quick" checked`, `value="1" checked`}},
+		"empty":            {url.Values{"question": {"  "}, "mode": {"quick"}, "no_cache": {"1"}}, http.StatusBadRequest, []string{"the question is empty<", `value="quick" checked`, `value="1" checked`}},
 		"too long":         {url.Values{"question": {strings.Repeat("why <b> ", 1200)}}, http.StatusBadRequest, []string{"longer than 8192 bytes", "why &lt;b&gt; why"}},
 		"unknown strategy": {url.Values{"question": {"Why?"}, "strategy": {"guess"}}, http.StatusBadRequest, []string{"unknown strategy", ">Why?</textarea>"}},
 		"collection":       {url.Values{"question": {"Why?"}, "collection": {"secret"}}, http.StatusNotFound, []string{">Why?</textarea>"}},

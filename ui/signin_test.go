@@ -82,3 +82,19 @@ func TestCookieOfAnotherOrigin(t *testing.T) {
 		t.Errorf("the API with the cookie: status %d: %s", r.StatusCode, r.body)
 	}
 }
+
+// TestHome opens the first page as users who may ask and as an auditor, who may not: their first page is
+// that of the first area that they may see.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	for user, want := range map[string]string{"rob": "", "aud": "/evaluations"} {
+		r := x.get(user, "/")
+		if got := r.Header.Get("Location"); got != want {
+			t.Errorf("%s: status %d to %q, want %q", user, r.StatusCode, got, want)
+		}
+	}
+	if r := x.get("aud", "/admin/keys"); r.StatusCode != http.StatusForbidden || strings.Contains(r.body, "Ask a question</a>") {
+		t.Errorf("an auditor who may not ask is led to ask: status %d", r.StatusCode)
+	}
+}

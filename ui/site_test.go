@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -35,6 +36,11 @@ type site struct {
 	keys    map[string]string // by user
 	log     *lockedBuffer
 	clients map[string]*http.Client // signed in, by user
+
+	hostConfig   engine.HostConfig
+	serverConfig server.Config
+	listener     *httptest.Server
+	serving      atomic.Pointer[server.Server] // nil: connections break off
 }
 
 // An option changes how a site is opened.
@@ -89,24 +95,49 @@ func newSite(t testing.TB, options ...option) *site {
 	for _, change := range options {
 		change(&hostConfig, &serverConfig)
 	}
-	if x.host, err = engine.OpenHost(ctx, hostConfig); err != nil {
-		t.Fatal(err)
-	}
+	x.hostConfig, x.serverConfig = hostConfig, serverConfig
+	x.listener = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving := x.serving.Load()
+		if serving == nil {
+			panic(http.ErrAbortHandler)
+		}
+		serving.ServeHTTP(w, r)
+	}))
+	x.url = x.listener.URL
+	x.serve()
 	t.Cleanup(func() { closeTest(t, x.host) })
-	serverConfig.Host = x.host
-	if x.server, err = server.New(serverConfig); err != nil {
-		t.Fatal(err)
-	}
-	if x.pages, err = Mount(Config{Server: x.server, Log: serverConfig.Log, Version: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	listener := httptest.NewServer(x.server)
-	t.Cleanup(listener.Close)
-	x.url = listener.URL
+	t.Cleanup(x.listener.Close)
 	if _, err := x.session("root").Ingest(ctx, engine.IngestRequest{Paths: []string{handbook}, Collection: "handbook"}); err != nil {
 		t.Fatal(err)
 	}
 	return x
+}
+
+// serve opens a host and a server and serves its pages.
+func (x *site) serve() {
+	x.t.Helper()
+	var err error
+	if x.host, err = engine.OpenHost(x.t.Context(), x.hostConfig); err != nil {
+		x.t.Fatal(err)
+	}
+	config := x.serverConfig
+	config.Host = x.host
+	if x.server, err = server.New(config); err != nil {
+		x.t.Fatal(err)
+	}
+	if x.pages, err = Mount(Config{Server: x.server, Log: config.Log, Version: "test"}); err != nil {
+		x.t.Fatal(err)
+	}
+	x.serving.Store(x.server)
+}
+
+// stop ends the server as a restart does: connections break off, and nobody is signed in any more.
+func (x *site) stop() {
+	x.t.Helper()
+	x.serving.Store(nil)
+	x.listener.CloseClientConnections()
+	closeTest(x.t, x.host)
+	x.clients = map[string]*http.Client{}
 }
 
 func closeTest(t testing.TB, c io.Closer) {

@@ -130,7 +130,7 @@ func ago(t time.Time) string {
 	d := now().Sub(t)
 	form := "%s ago"
 	if d < 0 {
-		d, form = -d, "in %s"
+		d, form = rounded(-d), "in %s"
 	}
 	switch {
 	case d < time.Minute:
@@ -143,6 +143,18 @@ func ago(t time.Time) string {
 		return fmt.Sprintf(form, count(int64(d/(24*time.Hour)), "day"))
 	}
 	return t.UTC().Format("2006-01-02")
+}
+
+// rounded rounds a duration to the unit in which it is told, so that a link for 7 days, made a moment ago,
+// ends in 7 days and not in 6.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d < time.Hour:
+		return d.Round(time.Minute)
+	case d < 24*time.Hour:
+		return d.Round(time.Hour)
+	}
+	return d.Round(24 * time.Hour)
 }
 
 // duration returns a duration with the unit that people use: "12 ms", "3.4 s", "2 min 5 s".

@@ -219,10 +219,11 @@ func TestProofPage(t *testing.T) {
 	x := newSite(t)
 	id := x.answer("ann", tracedQuestion)
 	path := "/runs/" + id + "/proof"
-	hasTexts(t, x.page("ann", path), "No checkpoint published", "assay audit checkpoint --key audit.key")
+	hasTexts(t, x.page("ann", path), "No checkpoint published", "assay audit key new audit.key --data DATA --tenant acme", "assay audit checkpoint --data DATA --tenant acme --key audit.key")
 	signed := x.publish()
 	word := fmt.Sprintf("Unaltered since checkpoint %d", signed.Size)
-	hasTexts(t, x.page("ann", path), word, "assay audit check proof-"+id+".json --key audit.pub", "did not come from this server", signerOf(signed.Keys[0]).Hash)
+	hasTexts(t, x.page("ann", path), word, "assay audit check proof-"+id+".json --key audit.pub",
+		"assay audit export log.jsonl --data DATA --tenant acme", "assay audit verify --export log.jsonl", "did not come from this server", signerOf(signed.Keys[0]).Hash)
 	hasTexts(t, x.page("ann", "/runs/"+id+"/trace"), word)
 	proof := []byte(x.page("ann", "/api/v1/runs/"+id+"/proof"))
 	v, err := audit.NewVerifier(signed.Keys...)

@@ -13,6 +13,9 @@ const maxPlaceWords = 4
 // placed matches the words before a name that make it the place where something is.
 var placed = lazyregexp.New(`(?i)(?:^|[\s(,])((?:in|within|inside|of|from|for|at|im|von|aus)\s+(?:(?:the|our|my)\s+)?(?:collection\s+)?|(?:the\s+)?collection\s+)$`)
 
+// maxPlacedBytes bounds the text before a name that placed reads.
+const maxPlacedBytes = 64
+
 // goesOnAfter matches the text after a complete name: the end, a mark, or a word that is not
 // part of a name.
 var goesOnAfter = lazyregexp.New(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|\s+(?:\p{L}+ed|works?|runs?|applies|apply|starts?|looks?|stands?)\b)`)
@@ -61,7 +64,16 @@ func placeAt(text string, start, end int) (place, bool) {
 	if strings.HasPrefix(after, "'s ") || strings.HasPrefix(after, "’s ") {
 		return place{start, end + strings.Index(after, " ")}, true
 	}
-	m := placed.FindStringSubmatchIndex(before)
+	skipped := 0
+	if start > maxPlacedBytes { // a question may be long, and this is called for each of its words
+		skipped = start - maxPlacedBytes
+		i := strings.IndexAny(before[skipped:], " \t\n\r(,")
+		if i < 0 {
+			return place{}, false
+		}
+		skipped += i
+	}
+	m := placed.FindStringSubmatchIndex(before[skipped:])
 	if m == nil {
 		return place{}, false
 	}
@@ -73,7 +85,7 @@ func placeAt(text string, start, end int) (place, bool) {
 	if strings.HasPrefix(strings.ToLower(after), " collection") {
 		end += len(" collection")
 	}
-	return place{m[2], end}, true
+	return place{skipped + m[2], end}, true
 }
 
 // Place reports whether a text has a name as a place: "in orion", "of the handbook",

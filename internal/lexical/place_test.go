@@ -1,7 +1,9 @@
 package lexical
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -59,5 +61,18 @@ func TestPlaces(t *testing.T) {
 		if got := Places(test.text); !cmp.Equal(got, test.want) {
 			t.Errorf("Places(%q) = %q, want %q", test.text, got, test.want)
 		}
+	}
+}
+
+// TestPlacesLong looks for places in a text whose words are many, which must not take the square of its
+// length.
+func TestPlacesLong(t *testing.T) {
+	text := strings.Repeat("How long is leave, and who approves it? ", 2000) + "Is that so in orion?"
+	begin := time.Now()
+	if got := Places(text); !cmp.Equal(got, []string{"orion"}) {
+		t.Errorf("Places(long) = %q", got)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the places in %d bytes took %v", len(text), took)
 	}
 }

@@ -119,9 +119,9 @@ function words() {
 
 // copies lets the buttons copy texts of the server.
 function copies() {
-  for (const button of page.querySelectorAll("[data-copy]")) {
+  for (const button of page.querySelectorAll("[data-export]")) {
     button.addEventListener("click", async () => {
-      const text = fetch(button.dataset.copy).then((r) => {
+      const text = fetch(button.dataset.export).then((r) => {
         if (!r.ok) throw new Error(`status ${r.status}`);
         return r.text();
       });
