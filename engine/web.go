@@ -25,7 +25,7 @@ func (e *Engine) searcherName(req Request) string {
 func (e *Engine) webOf(req storedRequest) (web strategy.Web, off string) {
 	switch {
 	case !req.Web:
-		return nil, "the question does not allow it (--web does)"
+		return nil, "the question does not allow it"
 	case req.Searcher == "":
 		return nil, "no search of the web is configured"
 	}

@@ -64,7 +64,7 @@ func webEngine(t *testing.T, dir string, web assay.WebSearcher, pages *webfetch.
 const (
 	lunar       = "What is the orbital period of the moon Ganymede?"
 	ganymede    = "<html><head><title>Ganymede</title></head><body><article><h1>Orbit</h1><p>Ganymede is a moon of Jupiter. The orbital period of the moon Ganymede is about seven days.</p></article></body></html>"
-	notAllowed  = "the web was not searched: the question does not allow it (--web does)"
+	notAllowed  = "the web was not searched: the question does not allow it"
 	notAnEngine = "the web was not searched: no search of the web is configured"
 )
 

@@ -15,7 +15,7 @@ import (
 // cragSpec describes CRAG.
 var cragSpec = Spec{
 	Name:    "crag",
-	Summary: "scores each passage; with --web, search results from the web replace weak ones",
+	Summary: "scores each passage; where the web may be searched, its results replace weak ones",
 	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024: the three actions, and knowledge " +
 		"refinement",
 	Func: CRAG,

@@ -128,7 +128,9 @@ func (q *request) renderLabels(status int, failed labelForm) error {
 	if p.Sets, err = q.setRows(); err != nil {
 		return err
 	}
-	return q.renderStatus(status, "labels.html", q.view("Evaluation", "Labels from feedback", p))
+	v := q.view("Evaluation", "Labels from feedback", p)
+	v.Wide = true
+	return q.renderStatus(status, "labels.html", v)
 }
 
 // decodePlace reads a place of nextPath. The error is assay.ErrInvalid.

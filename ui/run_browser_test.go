@@ -204,6 +204,38 @@ func TestChromiumCopy(t *testing.T) {
 	p.WaitText("button[data-export$=txt]", "Could not copy; use Download")
 }
 
+// TestChromiumFocusAfterRun looks at where the focus is when a run ends without an answer: on the question,
+// because the button that had it is gone.
+func TestChromiumFocusAfterRun(t *testing.T) {
+	t.Parallel()
+	g := &gate{}
+	x := newSite(t, withGate(g))
+	p := x.browser(t, "ann", browsertest.Options{})
+	p.Go(x.url + x.beginRun("ann", "Who painted the ceiling of the canteen?"))
+	p.Wait(".step.running")
+	p.Focus(".working button")
+	close(g.open)
+	p.WaitText(".state", "Not found")
+	var tag string
+	if p.Eval("document.activeElement.tagName", &tag); tag != "H1" {
+		t.Errorf("the focus is on %s", tag)
+	}
+}
+
+// TestChromiumPrintDark prints a page for someone who has chosen the dark: in dark ink.
+func TestChromiumPrintDark(t *testing.T) {
+	t.Parallel()
+	x := newSite(t)
+	p := x.browser(t, "ann", browsertest.Options{Dark: true})
+	p.Go(x.url + x.ask("ann", "Who painted the ceiling of the canteen?"))
+	p.SetPrint(true)
+	var inks []string
+	p.Eval(`["light", "dark"].map(theme => { document.documentElement.dataset.theme = theme; return getComputedStyle(document.querySelector(".state")).backgroundColor; })`, &inks)
+	if inks[0] != inks[1] {
+		t.Errorf("a state is printed on %s in the light and on %s in the dark", inks[0], inks[1])
+	}
+}
+
 // TestChromiumCancel cancels a run in mid-search.
 func TestChromiumCancel(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,7 @@ type searchHit struct {
 	Path     string // of the page that shows the passage in its document
 	Under    []string
 	Passage  []markedText
+	Lines    bool // line breaks in the passage count
 	Scores   []searchScore
 	Why      []engine.SearchMatch
 	Explains engine.Explained
@@ -212,6 +213,7 @@ func hitOf(h engine.ReportedHit, r assay.Results) searchHit {
 	if h.Explained != nil {
 		hit.Explains = *h.Explained
 	}
+	hit.Lines = !isProse(h.Text)
 	hit.Passage = marked(h.Text, engine.MarksOfSearch(r.Terms, h.Hit))
 	hit.Scores = scoresOf(h.Hit, hit.Explains, r.Hits)
 	return hit

@@ -28,6 +28,10 @@ func TestSearch(t *testing.T) {
 		t.Error("no link leads to the passage in its document")
 	}
 	contains(t, x.page("bob", "/search?q=Falcon"), "<mark>Falcon</mark>")
+	x.put("ann", "poems", "poem.md", "# Poem\n\nA quokka begins a line\nand ends it here.\n", "")
+	lacks(t, x.page("ann", "/search?q=quokka"), `class="lines"`)
+	x.put("ann", "poems", "code.md", "# Code\n\n    numbat(\n      1)\n", "")
+	contains(t, x.page("ann", "/search?q=numbat"), `<blockquote dir="auto" class="lines"`)
 	for _, user := range []string{"ann", "zed"} {
 		lacks(t, x.page(user, "/search?q=Falcon"), "<mark>Falcon", "merger", ">board<")
 		if r := x.get(user, "/search?q=Falcon&collection=board"); r.StatusCode != http.StatusNotFound {

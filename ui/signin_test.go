@@ -40,15 +40,6 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestFirstPage checks that a user who may not ask is led to a page that is theirs.
-func TestFirstPage(t *testing.T) {
-	t.Parallel()
-	x := newSite(t)
-	if r := x.get("aud", "/"); r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/evaluations" {
-		t.Errorf("an auditor: status %d to %q", r.StatusCode, r.Header.Get("Location"))
-	}
-}
-
 // TestSignInReturns checks that a form leads to pages of this server only.
 func TestSignInReturns(t *testing.T) {
 	t.Parallel()

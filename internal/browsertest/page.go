@@ -126,6 +126,16 @@ func (p *Page) SetDark(dark bool) {
 	}})
 }
 
+// SetPrint shows the page as it is printed, or on the screen again.
+func (p *Page) SetPrint(on bool) {
+	p.t.Helper()
+	medium := "screen"
+	if on {
+		medium = "print"
+	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
+}
+
 // SetCookie sets a cookie for 127.0.0.1, which scripts cannot read.
 func (p *Page) SetCookie(name, value string) {
 	p.t.Helper()

@@ -98,7 +98,11 @@ async function refresh() {
   const { scrollX, scrollY } = window;
   page.replaceChildren(part);
   window.scrollTo(scrollX, scrollY);
-  if (focused) (document.getElementById("answer") ?? run().querySelector("h1")).focus?.({ preventScroll: true });
+  if (focused) {
+    const place = document.getElementById("answer") ?? run().querySelector("h1");
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
+  }
   composers(page);
   if (after !== "active") announce(words());
   if (after === "interrupted") {
