@@ -222,7 +222,7 @@ func (s *service) follow(ctx context.Context, req *mcp.CallToolRequest, session 
 		if ev.Answer != nil {
 			return *ev.Answer, nil
 		}
-		if ev.Kind == engine.StepStarted {
+		if ev.Step != nil {
 			report(ctx, *ev.Step)
 		}
 	}

@@ -41,22 +41,49 @@ func TestRevisions(t *testing.T) {
 			if err != nil || r.IsError {
 				t.Fatalf("ask: %v: %s", err, encode(t, r))
 			}
-			// The client handles notifications beside each other: they may come in another order,
-			// and after the result.
-			missing := map[string]bool{"search": true, "grade": true, "write": true, "verify": true}
-			for timeout := time.After(time.Minute); len(missing) > 0; {
-				select {
-				case stage := <-progress:
-					delete(missing, stage)
-				case <-timeout:
-					t.Fatalf("no progress of %v", missing)
-				}
-			}
+			wantStages(t, progress)
 			if r.Meta[untrusted] != true {
 				t.Errorf("the result is not marked as untrusted: %v", r.Meta)
 			}
 		})
 	}
+}
+
+// wantStages waits for the notifications of all stages. The client handles notifications beside each
+// other: they may come in another order, and after the result.
+func wantStages(t *testing.T, progress <-chan string) {
+	t.Helper()
+	missing := map[string]bool{"search": true, "grade": true, "write": true, "verify": true}
+	for timeout := time.After(time.Minute); len(missing) > 0; {
+		select {
+		case stage := <-progress:
+			delete(missing, stage)
+		case <-timeout:
+			t.Fatalf("no progress of %v", missing)
+		}
+	}
+}
+
+// TestProgressOfEndedSteps checks that a client which misses the start of steps, as each that follows a
+// run late, is told of their ends.
+func TestProgressOfEndedSteps(t *testing.T) {
+	t.Parallel()
+	x := openWorld(t, nil)
+	progress := make(chan string, 100)
+	cs := x.connect(t, "ann", Revisions[0], &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+			stage, _, _ := strings.Cut(req.Params.Message, ":")
+			progress <- stage
+		},
+	})
+	asked := call[askOut](t, cs, "ask", map[string]any{"question": "How many days of leave may employees carry over?"})
+	params := &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run": asked.Run}}
+	params.SetProgressToken("p")
+	if r, err := cs.CallTool(t.Context(), params); err != nil || r.IsError {
+		t.Fatalf("get_run: %v: %s", err, encode(t, r))
+	}
+	wantStages(t, progress)
 }
 
 func checkLists(t *testing.T, cs *mcp.ClientSession) {
