@@ -57,7 +57,7 @@ func (p *Pages) functions() template.FuncMap {
 		"cost":     cost,
 		"join":     strings.Join,
 		"status":   func(s assay.Status) statusWords { return statuses[s] },
-		"plot":     func(s plot.SVG) template.HTML { return template.HTML(s) }, //nolint:gosec // package plot escapes its texts
+		"plot":     func(s plot.SVG) template.HTML { return template.HTML(s) }, // package plot escapes its texts
 		"inc":      func(n int) int { return n + 1 },
 		"with2":    func(a, b any) [2]any { return [2]any{a, b} },
 	}
@@ -98,7 +98,7 @@ func icon(name string) (template.HTML, error) {
 	if !ok {
 		return "", fmt.Errorf("ui: there is no icon %s", name)
 	}
-	return template.HTML(`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="` + d + `"/></svg>`), nil //nolint:gosec // a constant
+	return template.HTML(`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="` + d + `"/></svg>`), nil // a constant
 }
 
 // A statusWords is how pages show a Status: the class of its colour, its icon, a word, and one sentence.

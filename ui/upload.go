@@ -235,9 +235,9 @@ func (f *uploadForm) check(user assay.Principal) []byte {
 	if f.Collection == "" {
 		f.Errors["collection"] = "Name a collection."
 	}
-	values, err := parseMetadata(f.Metadata)
-	if err != nil {
-		f.Errors["metadata"] = err.Error()
+	values, wrong := parseMetadata(f.Metadata)
+	if wrong != "" {
+		f.Errors["metadata"] = wrong
 		values = map[string]any{}
 	}
 	switch f.Access {
@@ -279,9 +279,9 @@ func parseNames(text string) []string {
 }
 
 // parseMetadata reads lines of KEY = VALUE. A value is true, false, a number, a list of texts in
-// brackets, a text in quotes or a text.
-func parseMetadata(text string) (map[string]any, error) {
-	values := map[string]any{}
+// brackets, a text in quotes or a text. wrong is shown beside the field; empty: nothing is wrong.
+func parseMetadata(text string) (values map[string]any, wrong string) {
+	values = map[string]any{}
 	for i, line := range strings.Split(text, "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -291,15 +291,15 @@ func parseMetadata(text string) (map[string]any, error) {
 		_, twice := values[key]
 		switch {
 		case !ok || key == "" || value == "":
-			return nil, fmt.Errorf("Line %d is not KEY = VALUE.", i+1) //nolint:staticcheck // shown beside the field
+			return nil, fmt.Sprintf("Line %d is not KEY = VALUE.", i+1)
 		case strings.EqualFold(key, "acl"):
-			return nil, fmt.Errorf("Line %d: who may see the documents is chosen above.", i+1) //nolint:staticcheck // shown beside the field
+			return nil, fmt.Sprintf("Line %d: who may see the documents is chosen above.", i+1)
 		case twice:
-			return nil, fmt.Errorf("Line %d: the key %q is there twice.", i+1, key) //nolint:staticcheck // shown beside the field
+			return nil, fmt.Sprintf("Line %d: the key %q is there twice.", i+1, key)
 		}
 		values[key] = metadataValue(value)
 	}
-	return values, nil
+	return values, ""
 }
 
 // metadataValue returns the value that a text means.

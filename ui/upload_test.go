@@ -221,11 +221,11 @@ func TestUploadURL(t *testing.T) {
 
 func TestParseMetadata(t *testing.T) {
 	t.Parallel()
-	got, err := parseMetadata("a = text with = sign\r\nb=7\n\nc = true\nd = \"7\"\ne = [x, \"y z\"]\nf = {\"g\": 1}\n")
+	got, wrong := parseMetadata("a = text with = sign\r\nb=7\n\nc = true\nd = \"7\"\ne = [x, \"y z\"]\nf = {\"g\": 1}\n")
 	text, _ := json.Marshal(got)
 	const want = `{"a":"text with = sign","b":7,"c":true,"d":"7","e":["x","y z"],"f":"{\"g\": 1}"}`
-	if err != nil || string(text) != want {
-		t.Errorf("parseMetadata = %s, %v, want %s", text, err, want)
+	if wrong != "" || string(text) != want {
+		t.Errorf("parseMetadata = %s, %q, want %s", text, wrong, want)
 	}
 }
 

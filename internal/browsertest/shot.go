@@ -209,7 +209,7 @@ func closest(all [][3]int, c [3]int) uint8 {
 			best = i
 		}
 	}
-	return uint8(best) //nolint:gosec // at most 256
+	return uint8(best) // at most 256
 }
 
 func readPNG(file string) (image.Image, error) {
