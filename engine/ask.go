@@ -31,8 +31,8 @@ func (e *RunError) Unwrap() error { return e.Err }
 
 // Ask answers a question on behalf of principal. It yields an Event for each step of the run and
 // the answer last. An invalid request yields assay.ErrInvalid, one over a limit assay.ErrQuota (with
-// a *limit.Error), and one while an administrator has stopped runs assay.ErrStopped; nothing is
-// stored then. A limit that is reached later, or a stop, ends the run with what is verified. Any other
+// a *limit.Error), and one while an administrator has stopped runs assay.ErrStopped. In these cases
+// nothing is stored. A limit or a stop during the run ends it with the claims verified so far. Any other
 // failure is yielded last, as a *RunError.
 //
 // Breaking out of the loop cancels the run. A run that was cancelled, or whose journal could not
@@ -125,7 +125,7 @@ func (e *Engine) begin(ctx context.Context, principal assay.Principal, req Reque
 // remaining steps use the current documents and models. If another model does a role now than
 // when the run began, the answer's Notes name it.
 //
-// The answer of a run that waits for a review, or was decided in one, is returned as it is shown now.
+// If the run waits for a review or a reviewer has decided it, Resume returns the answer that its user sees now.
 //
 // Resume returns assay.ErrLeased while a live process drives the run. It returns assay.ErrInvalid
 // if the run has ended, if the principal's access has changed since the run began, or if the run
@@ -315,7 +315,7 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 		return assay.Answer{}, true, err
 	}
 	observer := runObserver{}
-	_, reported := lease.(observedLease) // it reports what was stored
+	_, reported := lease.(observedLease) // the lease emits the steps that it stores
 	observer.observe = func(ev run.Event) {
 		observed.step(ev)
 		switch {

@@ -223,7 +223,7 @@ func TestCanaryOfAnotherTenant(t *testing.T) {
 	}
 }
 
-// A recordingReranker is a reranker that is a service, and records what it is sent.
+// A recordingReranker imitates a remote reranker and records its requests.
 type recordingReranker struct{ sent []string }
 
 func (r *recordingReranker) Model() string    { return "service/reranker" }

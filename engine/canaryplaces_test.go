@@ -85,7 +85,7 @@ func TestCanaryInWebQuery(t *testing.T) {
 	}
 }
 
-// A listeningEncoder is an encoder that is a service, and records what it is sent.
+// A listeningEncoder imitates a remote encoder and records its requests.
 type listeningEncoder struct {
 	*llmtest.Hashing
 	sent map[llm.Purpose]string

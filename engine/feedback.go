@@ -42,7 +42,7 @@ type LabelPlace struct {
 	Quote    string `json:"quote,omitempty"` // the text of the span
 }
 
-// NewFeedback is a user's judgement as it is given.
+// NewFeedback is the part of a Feedback that its user sets.
 type NewFeedback struct {
 	Verdict FeedbackVerdict `json:"verdict"`
 	Note    string          `json:"note,omitempty"`

@@ -29,7 +29,8 @@ type LabelledQuestion struct {
 	Conflicting  *bool        `json:"conflicting,omitempty"` // nil: unknown
 }
 
-// Labels are what is known of the right outcome of a question. At least one is set.
+// Labels state the right outcome of a question: reference answers, places or that there is no answer. At
+// least one is set.
 type Labels struct {
 	Answers      []string     `json:"answers,omitempty"` // any of them is right
 	Places       []LabelPlace `json:"places,omitempty"`  // any of them; the quotes find Start and End

@@ -210,7 +210,12 @@ var numbered = lazyregexp.New(`^(?:[§\dIVX.\s)]+$|(?i:table|figure|chapter|sect
 // asked.
 func isAskable(text string) bool {
 	n := utf8.RuneCountInString(text)
-	return 6 <= n && n <= 120 && strings.IndexFunc(text, unicode.IsLetter) >= 0 && !strings.Contains(text, "\n") && !numbered.MatchString(text)
+	if n < 6 || n > 120 {
+		return false
+	}
+	isLine := !strings.Contains(text, "\n")
+	hasWords := strings.ContainsFunc(text, unicode.IsLetter) && !numbered.MatchString(text)
+	return isLine && hasWords
 }
 
 // isQuestion reports whether a heading ends as a question does.

@@ -130,7 +130,8 @@ const mostName = 256
 
 // checkName checks the name of a user, a group or a collection.
 func checkName(what, name string) error {
-	if name == "" || len(name) > mostName || !utf8.ValidString(name) || strings.ContainsFunc(name, hidden) || strings.TrimSpace(name) != name {
+	isVisible := utf8.ValidString(name) && !strings.ContainsFunc(name, hidden) && strings.TrimSpace(name) == name
+	if name == "" || len(name) > mostName || !isVisible {
 		return fmt.Errorf("the name of a %s: want 1 to %d bytes of UTF-8 without control characters and outer spaces: %w", what, mostName, assay.ErrInvalid)
 	}
 	return nil

@@ -29,8 +29,8 @@ type reviewerFlags struct {
 	groups []string
 }
 
-// principal returns the reviewer. Without --as it is the local principal, which sees every review but
-// cannot decide about its own questions.
+// principal returns the principal that reviews: the user of --as or, by default, the local principal.
+// The latter sees every review but cannot decide reviews of its own questions.
 func (f reviewerFlags) principal() assay.Principal {
 	if f.as == "" {
 		return assay.Local()

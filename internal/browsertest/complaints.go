@@ -99,13 +99,16 @@ func (p *Page) isMain(frame cdp.FrameID) bool {
 	return p.frame == "" || p.frame == frame
 }
 
+// localSchemes are the schemes of addresses that cause no request.
+var localSchemes = []string{"about", "blob", "data"}
+
 // checkOrigin complains about a request to another origin than that of the first page.
 func (p *Page) checkOrigin(address string) {
 	u, err := url.Parse(address)
 	p.mu.Lock()
 	origin := p.origin
 	p.mu.Unlock()
-	if err == nil && (u.Scheme == "data" || u.Scheme == "blob" || u.Scheme == "about" || u.Scheme+"://"+u.Host == origin) {
+	if err == nil && (slices.Contains(localSchemes, u.Scheme) || u.Scheme+"://"+u.Host == origin) {
 		return
 	}
 	p.complain("request to another origin: %s", shortened(address))

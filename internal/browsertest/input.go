@@ -115,7 +115,8 @@ func (p *Page) middle(selector string) (x, y float64) {
 		const r = [...e.getClientRects()].find(r => r.width > 0 && r.height > 0);
 		const x = r.x + r.width / 2, y = r.y + r.height / 2;
 		const top = document.elementFromPoint(x, y);
-		const mine = top !== null && (e.contains(top) || top.contains(e) || (e.labels && [...e.labels].some(l => l.contains(top))));
+		const related = [e, ...(e.labels ?? [])].some(part => part.contains(top));
+		const mine = top !== null && (related || top.contains(e));
 		return {X: x, Y: y, Above: mine ? "" : top === null ? "nothing" : top.outerHTML.slice(0, 200)};
 	}`), &at)
 	if at.Above != "" {
