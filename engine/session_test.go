@@ -1156,6 +1156,30 @@ func TestGroupRemoved(t *testing.T) {
 	}
 }
 
+// TestSetHiddenCollection checks that an editor cannot change a collection whose documents are all
+// hidden, and an administrator can.
+func TestSetHiddenCollection(t *testing.T) {
+	t.Parallel()
+	h := openHost(t, HostConfig{Config: Config{Dir: t.TempDir(), NoBackground: true}}, "acme")
+	ann := mustSession(t, h, roleGrant("acme", staff, identity.Editor))
+	hidden := store.Collection{Name: "c", RequireACL: true}
+	if err := ann.SetCollection(t.Context(), hidden); err != nil {
+		t.Fatal(err)
+	}
+	text := "The merger is planned for May."
+	d := assay.Document{ID: assay.DocumentID("c", "plan.md"), Collection: "c", URI: "plan.md", Version: assay.DocumentVersion(text, nil, "test"), Text: text}
+	d.ACL = assay.ACL{Restricted: true, Allow: []string{"user:bob"}}
+	if err := ann.Put(t.Context(), []store.Entry{{Document: d}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ann.SetCollection(t.Context(), store.Collection{Name: "c"}); !errors.Is(err, assay.ErrForbidden) {
+		t.Errorf("an editor who sees no document of the collection: %v, want ErrForbidden", err)
+	}
+	if err := mustSession(t, h, roleGrant("acme", staff, identity.Admin)).SetCollection(t.Context(), store.Collection{Name: "c"}); err != nil {
+		t.Errorf("an administrator: %v", err)
+	}
+}
+
 // TestRequireACL checks through a session that a collection that requires ACLs takes no document
 // without one.
 func TestRequireACL(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/identity"
 	"github.com/assay-rag/assay/internal/ingest"
 	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/store"
@@ -163,15 +164,40 @@ func (s *Session) DeleteDocuments(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// SetCollection is Engine.SetCollection.
+// SetCollection is Engine.SetCollection. Only administrators may change a collection whose documents are
+// all hidden from them; for others it is assay.ErrForbidden.
 func (s *Session) SetCollection(ctx context.Context, collection store.Collection) error {
 	_, err := call(ctx, s, "SetCollection", func(c *sessionCall) (_ struct{}, err error) {
 		if err := c.checkTarget(collection.Name); err != nil {
 			return struct{}{}, err
 		}
+		if !s.grant.Allows(identity.ScopeAdmin) {
+			if err := c.checkNotHidden(ctx, collection.Name); err != nil {
+				return struct{}{}, err
+			}
+		}
 		return struct{}{}, c.engine.SetCollection(ctx, collection)
 	})
 	return err
+}
+
+// checkNotHidden returns assay.ErrForbidden for a collection that has documents of which the caller may
+// see none.
+func (c *sessionCall) checkNotHidden(ctx context.Context, collection string) error {
+	hidden := false
+	for d, err := range c.engine.content.Documents(ctx, collection) {
+		if err != nil {
+			return err
+		}
+		if c.principal.Access().Allows(d.Collection, d.ACL) {
+			return nil
+		}
+		hidden = true
+	}
+	if hidden {
+		return fmt.Errorf("collection %q: %w", collection, assay.ErrForbidden)
+	}
+	return nil
 }
 
 // FailedDocuments is Engine.FailedDocuments.
