@@ -442,6 +442,10 @@ func (x *trustWorld) write(t *testing.T, name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// A file that has just changed gets another fingerprint than one that has not.
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (x *trustWorld) ingest(t *testing.T, s *Session, collection string) {
