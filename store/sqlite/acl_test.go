@@ -19,12 +19,7 @@ func TestACLDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, alter := range []string{`UPDATE versions SET acl = '{"restricted"'`, `UPDATE versions SET acl = '[]'`} {
-		if err := w.(*writer).u.update(t.Context(), func(c tx) error {
-			_, err := c.exec(t.Context(), alter)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		alterContent(t, tenant, alter)
 		_, err = w.ACL(t.Context(), e.Document.ID)
 		wantKind(t, "ACL", err, assay.ErrDamaged, e.Document.ID)
 	}

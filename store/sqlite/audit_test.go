@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/journal"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
@@ -193,7 +194,7 @@ func childUncollected(ctx context.Context, dir, number string) error {
 }
 
 func newestAct(ctx context.Context, t *Tenant) (n int64, err error) {
-	err = t.content.row(ctx, `SELECT COALESCE(MAX(number), 0) FROM waiting_acts`, nil, &n)
+	err = t.content.Row(ctx, `SELECT COALESCE(MAX(number), 0) FROM waiting_acts`, nil, &n)
 	return n, err
 }
 
@@ -213,7 +214,7 @@ func TestKillBeforeLog(t *testing.T) {
 		_ = cmd.Wait() // "signal: killed"
 		tenant := openCrash(t, c.dir)
 		var moved int64
-		if err := tenant.runs.row(t.Context(), `SELECT moved FROM store`, nil, &moved); err != nil {
+		if err := tenant.runs.Row(t.Context(), `SELECT moved FROM store`, nil, &moved); err != nil {
 			t.Fatal(err)
 		}
 		newest, err := newestAct(t.Context(), tenant)
@@ -234,7 +235,9 @@ func TestKillBeforeLog(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var changed contentChanged
+				var changed struct {
+					Documents []struct{ Document string }
+				}
 				if a.Kind != store.KindContentChanged {
 					continue
 				}
@@ -313,7 +316,7 @@ func BenchmarkAppendLeaf(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer tenant.Close()
-			u, err := tenant.runsUpdater(b.Context())
+			u, err := tenant.RunsUpdater(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -321,12 +324,12 @@ func BenchmarkAppendLeaf(b *testing.B) {
 			if _, err := tenant.Runs().Create(ctx, assay.Run{ID: "run"}); err != nil {
 				b.Fatal(err)
 			}
-			if err := tenant.runs.row(ctx, `SELECT number FROM runs`, nil, &number); err != nil {
+			if err := tenant.runs.Row(ctx, `SELECT number FROM runs`, nil, &number); err != nil {
 				b.Fatal(err)
 			}
 			for i := 1; b.Loop(); i++ {
-				err := u.update(ctx, func(t tx) error {
-					sequence, err := nextSequence(ctx, t)
+				err := u.Update(ctx, func(t relational.Tx) error {
+					sequence, err := relational.NextSequence(ctx, t)
 					if err != nil {
 						return err
 					}
@@ -337,14 +340,14 @@ func BenchmarkAppendLeaf(b *testing.B) {
 						return err
 					}
 					if tree {
-						err = appendLeaf(ctx, t, sequence, sealed.Header, sealed.Leaf)
+						err = relational.AppendLeaf(ctx, t, sequence, sealed.Header, sealed.Leaf)
 					} else {
-						_, err = t.exec(ctx, `INSERT INTO log (sequence, header, leaf) VALUES (?, ?, ?)`, sequence, string(sealed.Header), sealed.Leaf[:])
+						_, err = t.Exec(ctx, `INSERT INTO log (sequence, header, leaf) VALUES (?, ?, ?)`, sequence, string(sealed.Header), sealed.Leaf[:])
 					}
 					if err != nil {
 						return err
 					}
-					_, err = t.exec(ctx, `INSERT INTO records (sequence, run, ordinal, path, salt, payload) VALUES (?, ?, ?, ?, ?, ?)`,
+					_, err = t.Exec(ctx, `INSERT INTO records (sequence, run, ordinal, path, salt, payload) VALUES (?, ?, ?, ?, ?, ?)`,
 						sequence, number, i, rec.Path, salt, string(sealed.Payload))
 					return err
 				})

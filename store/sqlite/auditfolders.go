@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // checkFolders compares the folders of tenants with the entries in the system's registry, and reports
@@ -68,7 +69,7 @@ func (s *Store) folders() (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, tenantsName))
 	names := map[string]bool{}
 	for _, e := range entries {
-		if checkTenantName(e.Name()) == nil {
+		if relational.CheckTenantName(e.Name()) == nil {
 			names[e.Name()] = true
 		}
 	}

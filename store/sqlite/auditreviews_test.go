@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // foundBy returns what the audit log finds.
@@ -49,13 +50,13 @@ func TestTamperedReview(t *testing.T) {
 	if found := foundBy(t, tenant.Audit()); found != "" {
 		t.Fatal(found)
 	}
-	u, err := tenant.runsUpdater(t.Context())
+	u, err := tenant.RunsUpdater(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	do := func(query string) {
 		t.Helper()
-		if err := u.update(t.Context(), func(x tx) error { _, err := x.exec(t.Context(), query); return err }); err != nil {
+		if err := u.Update(t.Context(), func(x relational.Tx) error { _, err := x.Exec(t.Context(), query); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,16 +114,13 @@ func TestTamperedSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys := opened.(*System)
+		sys := opened.(*relational.System)
 		err = sys.Registry().Set(t.Context(), store.RegistryItem{Kind: store.KeyKind, Name: "k", Value: json.RawMessage(`{"tenant":"a"}`)}, store.Act{Kind: "key.created"})
 		if err == nil && test.do != nil {
 			err = test.do(h)
 		}
 		if err == nil && test.alter != "" {
-			u, openErr := sys.writer(t.Context())
-			if err = openErr; err == nil {
-				err = u.update(t.Context(), func(x tx) error { _, err := x.exec(t.Context(), test.alter); return err })
-			}
+			alter(t, &database{path: filepath.Join(h.dir, systemName), mode: modeWrite}, test.alter)
 		}
 		if err != nil {
 			t.Fatal(err)

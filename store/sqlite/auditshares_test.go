@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // TestTamperedShare alters the row of a share without the log.
@@ -33,13 +34,13 @@ func TestTamperedShare(t *testing.T) {
 	if found := foundBy(t, tenant.Audit()); found != "" {
 		t.Fatal(found)
 	}
-	u, err := tenant.runsUpdater(ctx)
+	u, err := tenant.RunsUpdater(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	do := func(query string) {
 		t.Helper()
-		if err := u.update(ctx, func(x tx) error { _, err := x.exec(ctx, query); return err }); err != nil {
+		if err := u.Update(ctx, func(x relational.Tx) error { _, err := x.Exec(ctx, query); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/ramdisk"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
@@ -192,7 +193,7 @@ func crashRecord(n int) assay.Record {
 func childCreate(ctx context.Context, dir, machine string) error {
 	var opts []Option
 	if machine != "" {
-		opts = append(opts, func(o *options) { o.host = host{machine: machine, boot: machine} })
+		opts = append(opts, func(o *relational.Options) { o.Host = relational.Host{Machine: machine, Boot: machine} })
 	}
 	s, err := Open(ctx, dir, opts...)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
@@ -160,4 +161,22 @@ func created(s interface {
 		return nil, err
 	}
 	return s.tenant(ctx, name)
+}
+
+// alterContent changes a tenant's content bypassing the store.
+func alterContent(t *testing.T, tenant *Tenant, query string, args ...any) {
+	t.Helper()
+	alter(t, tenant.content, query, args...)
+}
+
+func alter(t *testing.T, d *database, query string, args ...any) {
+	t.Helper()
+	u, err := openUpdater(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = u.Update(t.Context(), func(x relational.Tx) error { _, err := x.Exec(t.Context(), query, args...); return err })
+	if err := errors.Join(err, u.Close()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // keepName is the file whose lock keeps everything that a copy of the tenant may need. Copies share
@@ -58,7 +59,7 @@ func (s *Store) CopyTenant(ctx context.Context, name, dir string, progress CopyP
 }
 
 func (s *Store) copyTenant(ctx context.Context, name, dir string, progress CopyProgress) (string, []string, error) {
-	if err := checkTenantName(name); err != nil {
+	if err := relational.CheckTenantName(name); err != nil {
 		return "", nil, err
 	}
 	from := filepath.Join(s.dir, tenantsName, name)
@@ -182,7 +183,7 @@ func copySettings(from, to string) ([]string, error) {
 
 func isSetting(file string) bool {
 	name, ok := strings.CutSuffix(file, ".json")
-	return ok && checkFileName(name) == nil
+	return ok && relational.CheckFileName(name) == nil
 }
 
 // writePrivate durably writes a new file that only its owner may read.
@@ -209,11 +210,11 @@ func wordOf(ctx context.Context, path string, s schema) (word string, err error)
 	if err != nil {
 		return "", err
 	}
-	err = d.row(ctx, `SELECT tenant FROM store`, nil, &word)
+	err = d.Row(ctx, `SELECT tenant FROM store`, nil, &word)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = damaged("%s has lost its first row", path)
 	}
-	return word, errors.Join(err, d.close())
+	return word, errors.Join(err, d.Close())
 }
 
 // CheckCopyName checks the path of a file in a copy of a data directory, with slashes: system.db, or
@@ -227,7 +228,7 @@ func CheckCopyName(path string) (tenant string, err error) {
 	if len(parts) != 3 || parts[0] != tenantsName {
 		return "", invalid("%q is no file of a data directory", path)
 	}
-	if err := checkTenantName(parts[1]); err != nil {
+	if err := relational.CheckTenantName(parts[1]); err != nil {
 		return "", err
 	}
 	if !slices.Contains([]string{contentName, runsName}, parts[2]) && !isSetting(parts[2]) {

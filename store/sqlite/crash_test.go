@@ -153,11 +153,11 @@ func checkIntegrity(t *testing.T, tenant *Tenant) {
 	t.Helper()
 	for _, d := range []*database{tenant.content, tenant.runs} {
 		var integrity string
-		if err := d.row(t.Context(), "PRAGMA integrity_check", nil, &integrity); err != nil || integrity != "ok" {
+		if err := d.Row(t.Context(), "PRAGMA integrity_check", nil, &integrity); err != nil || integrity != "ok" {
 			t.Errorf("%s: %s, %v", d.path, integrity, err)
 		}
 		var violations int
-		if err := d.row(t.Context(), "SELECT count(*) FROM pragma_foreign_key_check", nil, &violations); err != nil || violations != 0 {
+		if err := d.Row(t.Context(), "SELECT count(*) FROM pragma_foreign_key_check", nil, &violations); err != nil || violations != 0 {
 			t.Errorf("%s: %d foreign keys lead nowhere, %v", d.path, violations, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // A schema is the layout of one of the two databases: its application ID and the migrations from an
@@ -60,9 +61,10 @@ const (
 // A context does not interrupt a statement. It is checked between statements, all of which are
 // short, and never after a commit has begun. So an error always means that nothing was changed.
 type database struct {
-	path string
-	mode mode
-	pool *sql.DB
+	path   string
+	schema schema
+	mode   mode
+	pool   *sql.DB
 
 	mu    sync.Mutex
 	stmts map[string]*sql.Stmt
@@ -80,7 +82,7 @@ func openDatabase(ctx context.Context, path string, s schema, m mode) (*database
 		return nil, err
 	}
 	pool.SetMaxIdleConns(idleReaders)
-	d := &database{path: path, mode: m, pool: pool, stmts: make(map[string]*sql.Stmt)}
+	d := &database{path: path, schema: s, mode: m, pool: pool, stmts: make(map[string]*sql.Stmt)}
 	if m == modeCreate {
 		err = d.create(ctx, s)
 	} else {
@@ -229,14 +231,14 @@ func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error
 	}
 	s, err := d.pool.PrepareContext(context.WithoutCancel(ctx), query)
 	if err != nil {
-		return nil, err
+		return nil, classify(err)
 	}
 	d.stmts[query] = s
 	return s, nil
 }
 
-// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
-func (d *database) row(ctx context.Context, query string, args []any, dest ...any) error {
+// Row implements relational.Database.
+func (d *database) Row(ctx context.Context, query string, args []any, dest ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -244,24 +246,24 @@ func (d *database) row(ctx context.Context, query string, args []any, dest ...an
 	if err != nil {
 		return err
 	}
-	return s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
+	return classify(s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...))
 }
 
-// view calls fn with a snapshot of the database.
-func (d *database) view(ctx context.Context, fn func(snapshot) error) error {
+// View implements relational.Database.
+func (d *database) View(ctx context.Context, fn func(relational.Reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	tx, err := d.pool.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return err
+		return classify(err)
 	}
 	err = fn(snapshot{d: d, tx: tx})
 	return errors.Join(err, tx.Rollback())
 }
 
-// close releases the pool.
-func (d *database) close() error {
+// Close implements relational.Database.
+func (d *database) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
@@ -272,36 +274,30 @@ func (d *database) close() error {
 	return wrap(errors.Join(append(errs, d.pool.Close())...), "close %s", d.path)
 }
 
-// A reader reads rows. It is a snapshot, a transaction or a migration.
-type reader interface {
-	// each calls fn for each row of query with a function that scans the row's columns.
-	each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error
-}
-
 // A snapshot is one committed state of a database.
 type snapshot struct {
 	d  *database
 	tx *sql.Tx
 }
 
-// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
-func (s snapshot) row(ctx context.Context, query string, args []any, dest ...any) error {
+// Row implements relational.Reader.
+func (s snapshot) Row(ctx context.Context, query string, args []any, dest ...any) error {
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {
 		return err
 	}
-	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
+	return classify(stmt.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...))
 }
 
-// each calls fn for each row of query with a function that scans the row's columns.
-func (s snapshot) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
+// Each implements relational.Reader.
+func (s snapshot) Each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {
 		return err
 	}
 	rows, err := stmt.QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
-		return err
+		return classify(err)
 	}
 	return eachRow(ctx, rows, fn)
 }
@@ -324,5 +320,47 @@ func eachRow(ctx context.Context, rows *sql.Rows, fn func(scan func(...any) erro
 			err = fn(rows.Scan)
 		}
 	}
-	return errors.Join(err, rows.Err(), rows.Close())
+	return errors.Join(err, classify(rows.Err()), rows.Close())
+}
+
+// Updater implements relational.Database.
+func (d *database) Updater(ctx context.Context) (relational.Updater, error) {
+	if d.mode != modeWrite {
+		return nil, wrap(assay.ErrReadOnly, "write %s", d.path)
+	}
+	u, err := openUpdater(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Dialect implements relational.Database.
+func (d *database) Dialect() relational.Dialect { return dialect{} }
+
+// Name implements relational.Database.
+func (d *database) Name() string { return filepath.Base(d.path) }
+
+// A dialect is that of SQLite.
+type dialect struct{}
+
+// List implements relational.Dialect.
+func (dialect) List(parameter string) string { return "json_each(" + parameter + ")" }
+
+// Member implements relational.Dialect.
+func (dialect) Member(object, key string) string {
+	return fmt.Sprintf("CASE WHEN json_type(%[1]s, '$.%[2]s') = 'text' THEN %[1]s ->> '$.%[2]s' ELSE '' END", object, key)
+}
+
+// Unhex implements relational.Dialect.
+func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
+
+// Array implements relational.Dialect.
+func (dialect) Array(query, column string) string {
+	return "SELECT json_group_array(" + column + ") FROM (" + query + ")"
+}
+
+// Newest implements relational.Dialect. The table counts its rows by AUTOINCREMENT.
+func (dialect) Newest(table string) string {
+	return "COALESCE((SELECT seq FROM sqlite_sequence WHERE name = '" + table + "'), 0)"
 }

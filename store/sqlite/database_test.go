@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // layouts are the migrations of the test schema.
@@ -31,7 +32,7 @@ func TestMigrate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if from < len(layouts) {
@@ -48,13 +49,13 @@ func TestMigrate(t *testing.T) {
 				}
 				var y string
 				var z, version int
-				if err := d.row(ctx, `SELECT y, z FROM a, b`, nil, &y, &z); err != nil || y != "two" || z != 3 {
+				if err := d.Row(ctx, `SELECT y, z FROM a, b`, nil, &y, &z); err != nil || y != "two" || z != 3 {
 					t.Errorf("from layout %d: y = %q, z = %d, %v", from, y, z, err)
 				}
-				if err := d.row(ctx, `PRAGMA user_version`, nil, &version); err != nil || version != len(layouts) {
+				if err := d.Row(ctx, `PRAGMA user_version`, nil, &version); err != nil || version != len(layouts) {
 					t.Errorf("from layout %d: user_version = %d, %v", from, version, err)
 				}
-				if err := d.close(); err != nil {
+				if err := d.Close(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -74,7 +75,7 @@ func TestMigrateFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	bad := schema{applicationID: testSchema(1).applicationID, migrations: []string{layouts[0], layouts[1], `UPDATE a SET x = 9; SELECT nonsense`}}
@@ -86,10 +87,10 @@ func TestMigrateFails(t *testing.T) {
 		t.Fatalf("the layout before: %v", err)
 	}
 	var x int
-	if err := d.row(ctx, `SELECT x FROM a`, nil, &x); err != nil || x != 1 {
+	if err := d.Row(ctx, `SELECT x FROM a`, nil, &x); err != nil || x != 1 {
 		t.Errorf("x = %d, %v, want it as it was", x, err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,8 +108,8 @@ func TestUpdateWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	bump := func(u *updater) error {
-		return u.update(ctx, func(x tx) error {
-			_, err := x.exec(ctx, `UPDATE store SET sequence = sequence + 1`)
+		return u.Update(ctx, func(x relational.Tx) error {
+			_, err := x.Exec(ctx, `UPDATE store SET sequence = sequence + 1`)
 			return err
 		})
 	}
@@ -124,10 +125,10 @@ func TestUpdateWaits(t *testing.T) {
 	}
 	wg.Wait()
 	var n int
-	if err := tenant.runs.row(ctx, sequenceQuery, nil, &n); err != nil || n != 100 {
+	if err := tenant.runs.Row(ctx, `SELECT sequence FROM store`, nil, &n); err != nil || n != 100 {
 		t.Errorf("%d changes, %v, want 100", n, err)
 	}
-	err = a.update(ctx, func(tx) error {
+	err = a.Update(ctx, func(relational.Tx) error {
 		short, cancel := context.WithCancel(ctx)
 		cancel()
 		if err := b.begin(short); !errors.Is(err, context.Canceled) {
@@ -135,7 +136,7 @@ func TestUpdateWaits(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, a.close(), b.close()); err != nil {
+	if err := errors.Join(err, a.Close(), b.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,56 +3,35 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
-	"syscall"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
-
-// kinds are the error kinds that an error of this package may already wrap.
-var kinds = []error{
-	assay.ErrInvalid, assay.ErrNotFound, assay.ErrLocked, assay.ErrLeased, assay.ErrReadOnly,
-	assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged, assay.ErrStopped,
-}
 
 // wrap adds the operation that failed to err, and an error kind if it has none yet. It returns nil
 // if err is nil.
 func wrap(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	doing := fmt.Sprintf(format, args...)
-	if kind := kindOf(err); kind != nil {
-		return fmt.Errorf("%s: %w: %w", doing, kind, err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return relational.Wrap(classify(err), format, args...)
 }
 
-// kindOf maps an error from SQLite or the system to one of assay's kinds. It returns nil if none
-// fits or if err wraps one already.
-func kindOf(err error) error {
-	for _, k := range kinds {
-		if errors.Is(err, k) {
-			return nil
-		}
+// classify adds one of assay's kinds to an error from SQLite, if one fits.
+func classify(err error) error {
+	code, ok := resultCode(err)
+	if !ok {
+		return err
 	}
-	if code, ok := resultCode(err); ok {
-		if code == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table") {
-			return assay.ErrNotFound // the tenant was deleted, see hideTables
-		}
-		return kindOfCode(code)
+	kind := kindOfCode(code)
+	if code == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table") {
+		kind = assay.ErrNotFound // the tenant was deleted, see hideTables
 	}
-	switch {
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return assay.ErrReadOnly
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return assay.ErrFull
+	if kind == nil || errors.Is(err, kind) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
 func kindOfCode(code int) error {

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // limitPages limits the growth of u's database to the given number of pages; 0 removes the limit.
-func limitPages(t *testing.T, u *updater, more int) {
+func limitPages(t *testing.T, opened relational.Updater, more int) {
+	u := opened.(*updater)
 	t.Helper()
 	if err := u.takeTurn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -28,19 +30,30 @@ func limitPages(t *testing.T, u *updater, more int) {
 	}
 }
 
+// A spyPlace keeps the updater of the last writer.
+type spyPlace struct {
+	place
+	u relational.Updater
+}
+
+func (p *spyPlace) LockWriter(ctx context.Context) (u relational.Updater, release func() error, err error) {
+	p.u, release, err = p.place.LockWriter(ctx)
+	return p.u, release, err
+}
+
 // TestFullContent repeatedly fills a database up to a limit. The change that reaches the limit is
 // not stored, earlier changes stay, and once there is space the next change succeeds.
 func TestFullContent(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
-	opened, err := tenant.Writer(ctx)
+	spy := &spyPlace{place: place{tenant}}
+	w, err := relational.NewTenant(relational.Config{Name: tenant.name, Content: tenant.content, Runs: tenant.runs, Place: spy, Options: tenant.opts}).Writer(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := opened.(*writer)
 	defer w.Close()
 	next := 1
 	for pages := 1; pages < 40; pages += 3 {
-		limitPages(t, w.u, pages)
+		limitPages(t, spy.u, pages)
 		for {
 			_, err := w.Put(ctx, crashEntry(next, 0), crashEntry(next+1, 0), crashEntry(0, next))
 			if err != nil {
@@ -53,7 +66,7 @@ func TestFullContent(t *testing.T) {
 		if _, err := w.Delete(ctx, crashEntry(1, 0).Document.ID); err != nil && !errors.Is(err, assay.ErrFull) {
 			t.Errorf("Delete: %v", err)
 		}
-		limitPages(t, w.u, 0)
+		limitPages(t, spy.u, 0)
 		if _, err := w.Put(ctx, crashEntry(next, 0), crashEntry(next+1, 0), crashEntry(0, next), crashEntry(1, 0)); err != nil {
 			t.Fatalf("Put with space again: %v", err)
 		}
@@ -88,7 +101,7 @@ func TestFullRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := tenant.runsUpdater(ctx)
+	u, err := tenant.RunsUpdater(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

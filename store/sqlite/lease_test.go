@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // wantKind reports an error unless err is of the kind and its message contains all parts.
@@ -54,12 +53,12 @@ func TestLeaseFencing(t *testing.T) {
 	if _, err := l.Append(ctx, crashRecord(0)); err != nil {
 		t.Fatal(err)
 	}
-	u, err := tenant.runsUpdater(ctx)
+	u, err := tenant.RunsUpdater(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = u.update(ctx, func(x tx) error {
-		_, err := x.exec(ctx, `UPDATE progress SET token = 'other', owner = 'other', machine = 'other', boot = 'other'`)
+	err = u.Update(ctx, func(x relational.Tx) error {
+		_, err := x.Exec(ctx, `UPDATE progress SET token = 'other', owner = 'other', machine = 'other', boot = 'other'`)
 		return err
 	})
 	if err != nil {
@@ -85,7 +84,7 @@ func TestLeaseRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	expires := func() (n int64) {
-		if err := tenant.runs.row(ctx, `SELECT expires FROM progress`, nil, &n); err != nil {
+		if err := tenant.runs.Row(ctx, `SELECT expires FROM progress`, nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -98,46 +97,5 @@ func TestLeaseRenewal(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestOwnerFiles checks that the files of live processes stay, that those of dead ones are
-// eventually removed, and that close removes the process's own file.
-func TestOwnerFiles(t *testing.T) {
-	tenant, ctx := openTestTenant(t), t.Context()
-	dir := filepath.Join(tenant.dir, leasesName)
-	old := time.Now().Add(-time.Hour)
-	live, err := newOwner(tenant.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, word := range []string{"dead", live.word} {
-		path := ownerPath(dir, word)
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(f.Close(), os.Chtimes(path, old, old)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(ownerPath(dir, "young"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for word, want := range map[string]bool{"dead": false, "young": true, live.word: true, tenant.owner.word: true} {
-		if _, err := os.Stat(ownerPath(dir, word)); (err == nil) != want {
-			t.Errorf("file of %s: there %t, want %t", word, err == nil, want)
-		}
-	}
-	own := ownerPath(dir, tenant.owner.word)
-	if err := errors.Join(l.Close(), tenant.Close(), live.close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(own); err == nil {
-		t.Error("the file of a closed tenant is still there")
 	}
 }

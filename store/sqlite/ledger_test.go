@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/limit"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // spendBounds never refuse a child of TestKillSpender.
@@ -119,8 +120,8 @@ func TestKillSpender(t *testing.T) {
 func leftReserved(t *testing.T, tenant *Tenant) map[string]store.Amount {
 	t.Helper()
 	held := map[string]store.Amount{}
-	err := tenant.runs.view(t.Context(), func(s snapshot) error {
-		return s.each(t.Context(), `SELECT subject, calls, tokens, micros FROM reservations`, nil, func(scan func(...any) error) error {
+	err := tenant.runs.View(t.Context(), func(s relational.Reader) error {
+		return s.Each(t.Context(), `SELECT subject, calls, tokens, micros FROM reservations`, nil, func(scan func(...any) error) error {
 			var subject string
 			var a store.Amount
 			err := scan(&subject, &a.Calls, &a.Tokens, &a.CostMicros)
@@ -152,7 +153,8 @@ func checkLedger(t *testing.T, tenant *Tenant, other, held map[string]store.Amou
 			t.Fatal(err)
 		}
 		for _, rec := range records {
-			sum = sum.Add(amountOf(rec.Usage))
+			u := rec.Usage
+			sum = sum.Add(store.Amount{Calls: int64(u.Calls), Tokens: int64(u.InputTokens) + int64(u.OutputTokens), CostMicros: u.CostMicros})
 		}
 		for _, subject := range limit.SubjectsOf(r.Principal) {
 			recorded[subject] = recorded[subject].Add(sum)
@@ -189,8 +191,8 @@ func checkLedger(t *testing.T, tenant *Tenant, other, held map[string]store.Amou
 func otherIn(t *testing.T, tenant *Tenant) map[string]store.Amount {
 	t.Helper()
 	sums := map[string]store.Amount{}
-	err := tenant.runs.view(t.Context(), func(s snapshot) error {
-		return s.each(t.Context(), `SELECT subject, other_calls, other_tokens, other_micros FROM spending WHERE length(period) = 7`, nil, func(scan func(...any) error) error {
+	err := tenant.runs.View(t.Context(), func(s relational.Reader) error {
+		return s.Each(t.Context(), `SELECT subject, other_calls, other_tokens, other_micros FROM spending WHERE length(period) = 7`, nil, func(scan func(...any) error) error {
 			var subject string
 			var a store.Amount
 			err := scan(&subject, &a.Calls, &a.Tokens, &a.CostMicros)
@@ -407,7 +409,7 @@ func TestForgetSpending(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got string
-		if err := tenant.runs.row(t.Context(), `SELECT group_concat(DISTINCT period) FROM (SELECT period FROM spending ORDER BY period)`, nil, &got); err != nil {
+		if err := tenant.runs.Row(t.Context(), `SELECT group_concat(DISTINCT period) FROM (SELECT period FROM spending ORDER BY period)`, nil, &got); err != nil {
 			t.Fatal(err)
 		}
 		if got = strings.ReplaceAll(got, ",", " "); got != test.want {

@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // TestOffersAreBounded checks that only the offers of the latest runs are kept.
 func TestOffersAreBounded(t *testing.T) {
 	ctx := t.Context()
-	s, err := Open(ctx, t.TempDir(), func(o *options) { o.maxOffers = 3 })
+	s, err := Open(ctx, t.TempDir(), func(o *relational.Options) { o.MaxOffers = 3 })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,7 @@ func TestDamagedOriginal(t *testing.T) {
 	} {
 		tamper := func(query string, args ...any) {
 			t.Helper()
-			err := w.(*writer).update(ctx, "tamper", func(x tx) error { _, err := x.exec(ctx, query, args...); return err })
-			if err != nil {
-				t.Fatal(err)
-			}
+			alterContent(t, tenant, query, args...)
 		}
 		tamper(damage)
 		if n := findings(); n == 0 {

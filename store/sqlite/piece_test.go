@@ -40,12 +40,7 @@ func TestPiecesDamaged(t *testing.T) {
 			if _, err := w.Passages(t.Context(), []string{e.Chunks[0].ID}); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.(*writer).u.update(t.Context(), func(c tx) error {
-				_, err := c.exec(t.Context(), test.alter)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			alterContent(t, tenant, test.alter)
 			_, err = w.Passages(t.Context(), []string{e.Chunks[0].ID})
 			wantKind(t, "Passages", err, assay.ErrDamaged, e.Chunks[0].ID)
 			if test.whole {

@@ -8,38 +8,28 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gofrs/flock"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/durable"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
-
-// checkFileName checks the name of a lock or a setting, which becomes a file name.
-func checkFileName(name string) error {
-	const most = 64
-	ok := name != "" && len(name) <= most && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-_") == ""
-	if !ok {
-		return invalid("name %q: want up to %d of a-z, '-' and '_'", name, most)
-	}
-	return nil
-}
 
 // Lock implements store.Tenant. The lock is the operating system's, on the file NAME.lock.
 func (t *Tenant) Lock(ctx context.Context, name string) (io.Closer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := checkFileName(name); err != nil {
+	if err := relational.CheckFileName(name); err != nil {
 		return nil, err
 	}
 	file := name + ".lock"
 	if file == writerLockName {
 		return nil, invalid("the lock %q is the writer's", name)
 	}
-	if err := t.checkWritable(); err != nil {
+	if err := t.CheckWritable(); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(t.dir, file)
@@ -59,7 +49,7 @@ func (t *Tenant) Setting(ctx context.Context, name string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := checkFileName(name); err != nil {
+	if err := relational.CheckFileName(name); err != nil {
 		return nil, err
 	}
 	value, err := os.ReadFile(t.settingPath(name))
@@ -74,13 +64,13 @@ func (t *Tenant) SetSetting(ctx context.Context, name string, value []byte) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := checkFileName(name); err != nil {
+	if err := relational.CheckFileName(name); err != nil {
 		return err
 	}
 	if len(value) > store.MaxSetting {
 		return invalid("the setting %s has %d bytes, want at most %d", name, len(value), store.MaxSetting)
 	}
-	if err := t.checkWritable(); err != nil {
+	if err := t.CheckWritable(); err != nil {
 		return err
 	}
 	path := t.settingPath(name)

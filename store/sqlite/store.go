@@ -27,6 +27,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 const (
@@ -44,6 +45,11 @@ const (
 	// when they are complete.
 	unfinished = ".new-"
 
+	// leasesName is the folder of the files of processes that hold leases.
+	leasesName = "leases"
+
+	lockSuffix = ".lock"
+
 	// removed is the prefix of the names of the folders of deleted tenants, which are being removed.
 	removed = ".gone-"
 )
@@ -52,33 +58,26 @@ const (
 // use.
 type Store struct {
 	dir  string
-	opts options
-}
-
-type options struct {
-	now       func() time.Time
-	leaseTime time.Duration
-	host      host
-	maxOffers int // store.MaxOffers, except in tests
+	opts relational.Options
 }
 
 // An Option changes a default of Open.
-type Option func(*options)
+type Option func(*relational.Options)
 
 // WithClock sets the clock, which is time.Now by default. Leases, the times of runs and Prune use
 // it.
-func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
+func WithClock(now func() time.Time) Option { return func(o *relational.Options) { o.Now = now } }
 
 // WithLeaseTime sets how long the lease of a process on another machine counts after its last
 // renewal; the default is 30 seconds. Leases are renewed three times as often.
-func WithLeaseTime(d time.Duration) Option { return func(o *options) { o.leaseTime = d } }
+func WithLeaseTime(d time.Duration) Option { return func(o *relational.Options) { o.LeaseTime = d } }
 
 // Open opens the data directory at dir. It creates one if dir is missing or empty. If the directory
 // contains anything else, the error is assay.ErrForeign and nothing is written. The error is
 // assay.ErrNewer for a later format and assay.ErrDamaged if parts are missing. A read-only
 // directory is opened for reading.
 func Open(ctx context.Context, dir string, opts ...Option) (*Store, error) {
-	o := options{now: time.Now, leaseTime: 30 * time.Second, host: thisHost(), maxOffers: store.MaxOffers}
+	o := relational.DefaultOptions()
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -226,25 +225,5 @@ func createDirectory(dir string) error {
 	return errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(dir)))
 }
 
-// checkTenantName checks that a name is a safe folder name on every system.
-func checkTenantName(name string) error { return checkFolderName("tenant", name) }
-
-// checkFolderName checks a name that may become that of a folder.
-func checkFolderName(what, name string) error {
-	const most = 64
-	ok := name != "" && len(name) <= most && name[0] != '.' && name[len(name)-1] != '.'
-	for _, c := range name {
-		ok = ok && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.')
-	}
-	if !ok || slices.Contains(deviceNames, name) {
-		return invalid("%s name %q: want up to %d of a-z, 0-9, '-', '_' and '.', the last neither first nor last, and no device's name", what, name, most)
-	}
-	return nil
-}
-
-// deviceNames are not valid folder names on Windows.
-var deviceNames = []string{
-	"con", "prn", "aux", "nul",
-	"com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
-	"lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
-}
+// KeepReplaced is how long a replaced or deleted version is kept, whether it is cited or not.
+const KeepReplaced = relational.KeepReplaced

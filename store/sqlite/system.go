@@ -8,24 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // systemName is the database of what the store keeps about itself. Its layout is that of runs.db, of
 // which it uses the audit log and the registry.
 const systemName = "system.db"
-
-// A System implements store.System.
-type System struct {
-	log auditLog
-	db  *database
-
-	mu      sync.Mutex
-	updater *updater // nil until the first change
-}
 
 // System implements store.Store.
 func (s *Store) System(ctx context.Context) (store.System, error) {
@@ -46,9 +37,7 @@ func (s *Store) System(ctx context.Context) (store.System, error) {
 	if err != nil {
 		return nil, wrap(err, "open %s", path)
 	}
-	sys := &System{db: db}
-	sys.log = auditLog{d: db, updater: sys.writer, now: s.opts.now, maxOffers: s.opts.maxOffers, tenants: s}
-	return sys, nil
+	return relational.NewSystem(relational.SystemConfig{Database: db, Options: s.opts, CheckTenants: s.checkFolders}), nil
 }
 
 // createSystem creates the database under a temporary name and links it, so that an existing one is
@@ -70,37 +59,4 @@ func (s *Store) createSystem(ctx context.Context, path string) (err error) {
 		return err
 	}
 	return syncDirectory(s.dir)
-}
-
-// Audit implements store.System.
-func (s *System) Audit() store.Audit { return s.log }
-
-// Registry implements store.System.
-func (s *System) Registry() store.Registry { return registry{s.log} }
-
-func (s *System) writer(ctx context.Context) (*updater, error) {
-	if s.db.mode != modeWrite {
-		return nil, wrap(assay.ErrReadOnly, "write %s", s.db.path)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.updater == nil {
-		u, err := openUpdater(ctx, s.db)
-		if err != nil {
-			return nil, err
-		}
-		s.updater = u
-	}
-	return s.updater, nil
-}
-
-// Close implements store.System.
-func (s *System) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	if s.updater != nil {
-		err, s.updater = s.updater.close(), nil
-	}
-	return errors.Join(err, s.db.close())
 }

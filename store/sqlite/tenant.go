@@ -8,11 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 const (
@@ -23,18 +22,19 @@ const (
 
 // A Tenant is one tenant's data. It implements store.Tenant.
 type Tenant struct {
+	*rows // nil until open has succeeded
+
 	name     string
 	dir      string
-	opts     options
+	opts     relational.Options
 	readOnly bool
 	content  *database
 	runs     *database
 	identity string // the random word in both databases
-
-	mu      sync.Mutex
-	updater *updater // of runs; nil until the first write to a run
-	owner   *owner   // nil until a lease is first taken
 }
+
+// rows is what a tenant has in its tables.
+type rows = relational.Tenant
 
 var _ store.Tenant = (*Tenant)(nil)
 
@@ -45,7 +45,7 @@ func createDatabase(ctx context.Context, path string, s schema, word string) err
 		return err
 	}
 	_, err = d.pool.ExecContext(ctx, `INSERT INTO store (id, tenant, sequence) VALUES (1, ?, 0)`, word)
-	return errors.Join(err, d.close())
+	return errors.Join(err, d.Close())
 }
 
 // open opens the two databases and checks that they belong together.
@@ -66,7 +66,7 @@ func (t *Tenant) open(ctx context.Context) error {
 	}
 	words := make([]string, 2)
 	for i, d := range []*database{t.content, t.runs} {
-		err := d.row(ctx, `SELECT tenant FROM store`, nil, &words[i])
+		err := d.Row(ctx, `SELECT tenant FROM store`, nil, &words[i])
 		if errors.Is(err, sql.ErrNoRows) {
 			return damaged("%s has lost its first row", d.path)
 		}
@@ -78,8 +78,38 @@ func (t *Tenant) open(ctx context.Context) error {
 		return damaged("%s and %s do not belong together", contentName, runsName)
 	}
 	t.identity = words[0]
+	t.rows = relational.NewTenant(relational.Config{
+		Name: t.name, Content: t.content, Runs: t.runs, Place: place{t}, ReadOnly: t.readOnly, Options: t.opts,
+	})
 	return nil
 }
+
+// A place is a tenant's folder. It implements relational.Place.
+type place struct{ t *Tenant }
+
+// Name implements relational.Place.
+func (p place) Name() string { return p.t.dir }
+
+// LockWriter implements relational.Place.
+func (p place) LockWriter(ctx context.Context) (relational.Updater, func() error, error) {
+	lock, err := lockWriter(p.t.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := openUpdater(ctx, p.t.content)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.release())
+	}
+	return u, lock.release, nil
+}
+
+// LockKept implements relational.Place.
+func (p place) LockKept(context.Context) (unlock func() error, ok bool, err error) {
+	return lockKept(p.t.dir)
+}
+
+// Leases implements relational.Place.
+func (p place) Leases() string { return filepath.Join(p.t.dir, leasesName) }
 
 // openDatabase opens one of the databases in the best mode that file permissions allow.
 func (t *Tenant) openDatabase(ctx context.Context, name string, s schema) (*database, error) {
@@ -106,55 +136,14 @@ func hasLog(path string) bool {
 	return err == nil
 }
 
-// Name implements store.Tenant.
-func (t *Tenant) Name() string { return t.name }
-
-// ReadOnly implements store.Tenant.
-func (t *Tenant) ReadOnly() bool { return t.readOnly }
-
 // IndexDir implements store.Tenant. The folder is beside the content.
 func (t *Tenant) IndexDir() string { return filepath.Join(t.dir, indexName) }
-
-// Content implements store.Tenant.
-func (t *Tenant) Content() store.Content { return content{t.content} }
-
-// Runs implements store.Tenant.
-func (t *Tenant) Runs() store.Runs { return runs{t} }
-
-// Audit implements store.Tenant.
-func (t *Tenant) Audit() store.Audit { return t.auditLog() }
-
-// Registry implements store.Tenant.
-func (t *Tenant) Registry() store.Registry { return registry{t.auditLog()} }
-
-func (t *Tenant) auditLog() auditLog {
-	return auditLog{d: t.runs, updater: t.runsUpdater, now: t.now, collect: t.collectActs, content: t.content, maxOffers: t.opts.maxOffers}
-}
-
-// Writer implements store.Tenant.
-func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := t.checkWritable(); err != nil {
-		return nil, err
-	}
-	lock, err := lockWriter(t.dir)
-	if err != nil {
-		return nil, err
-	}
-	u, err := openUpdater(ctx, t.content)
-	if err != nil {
-		return nil, errors.Join(err, lock.release())
-	}
-	return &writer{content: content{t.content}, tenant: t, lock: lock, u: u}, nil
-}
 
 // Check implements store.Tenant.
 func (t *Tenant) Check(ctx context.Context) error {
 	for _, d := range []*database{t.content, t.runs} {
 		var found string
-		err := d.row(ctx, `PRAGMA quick_check(1)`, nil, &found)
+		err := d.Row(ctx, `PRAGMA quick_check(1)`, nil, &found)
 		if err == nil && found != "ok" {
 			err = damaged("%s", found)
 		}
@@ -196,47 +185,53 @@ func databaseSize(path string) (int64, error) {
 
 // Close implements store.Tenant. Closing twice is allowed.
 func (t *Tenant) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if t.rows != nil {
+		return t.rows.Close()
+	}
 	var errs []error
-	if t.updater != nil {
-		errs = append(errs, t.updater.close())
-		t.updater = nil
-	}
-	if t.owner != nil {
-		errs = append(errs, t.owner.close())
-		t.owner = nil
-	}
 	for _, d := range []*database{t.content, t.runs} {
 		if d != nil {
-			errs = append(errs, d.close())
+			errs = append(errs, d.Close())
 		}
 	}
 	return wrap(errors.Join(errs...), "close tenant %s", t.name)
 }
 
-func (t *Tenant) now() time.Time { return t.opts.now() }
-
-func (t *Tenant) checkWritable() error {
-	if t.readOnly {
-		return fmt.Errorf("write %s: %w", t.dir, assay.ErrReadOnly)
+// Scrub implements store.Tenant. It rewrites the databases without the pages that were freed, and
+// empties the write-ahead logs.
+func (t *Tenant) Scrub(ctx context.Context, content bool) error {
+	if err := t.CheckWritable(); err != nil {
+		return err
+	}
+	names := []string{runsName}
+	if content {
+		names = append(names, contentName)
+	}
+	for _, name := range names {
+		if err := scrubDatabase(ctx, filepath.Join(t.dir, name)); err != nil {
+			return wrap(err, "remove erased bytes from %s", name)
+		}
 	}
 	return nil
 }
 
-// runsUpdater returns the updater of runs.db.
-func (t *Tenant) runsUpdater(ctx context.Context) (*updater, error) {
-	if err := t.checkWritable(); err != nil {
-		return nil, err
+// scrubDatabase vacuums a database and truncates its write-ahead log. Readers of an older state keep
+// the log; then the error is assay.ErrLocked.
+func scrubDatabase(ctx context.Context, path string) error {
+	pool, err := openPool(path, modeWrite, false, writerWait)
+	if err != nil {
+		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.updater == nil {
-		u, err := openUpdater(ctx, t.runs)
-		if err != nil {
-			return nil, err
-		}
-		t.updater = u
+	_, err = pool.ExecContext(ctx, `VACUUM`)
+	var busy, frames, moved int
+	if err == nil {
+		err = pool.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &frames, &moved)
 	}
-	return t.updater, nil
+	if err == nil && busy != 0 {
+		err = fmt.Errorf("another process still reads its log: %w", assay.ErrLocked)
+	}
+	if isBusy(err) {
+		err = fmt.Errorf("%w: %w", assay.ErrLocked, err)
+	}
+	return errors.Join(err, pool.Close())
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // The entry of a tenant in the system's registry decides whether the tenant exists. A tenant's
@@ -55,7 +56,7 @@ func (s *Store) tenant(ctx context.Context, name string) (*Tenant, error) {
 
 // open opens a tenant. suspended allows one that is suspended.
 func (s *Store) open(ctx context.Context, name string, suspended bool) (*Tenant, error) {
-	if err := checkTenantName(name); err != nil {
+	if err := relational.CheckTenantName(name); err != nil {
 		return nil, err
 	}
 	info, err := s.look(ctx, name)
@@ -123,7 +124,7 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	exists := map[string]bool{}
 	folders, err := os.ReadDir(filepath.Join(s.dir, tenantsName))
 	for _, f := range folders {
-		if f.IsDir() && checkTenantName(f.Name()) == nil {
+		if f.IsDir() && relational.CheckTenantName(f.Name()) == nil {
 			exists[f.Name()] = true
 		}
 	}
@@ -144,7 +145,7 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 
 // CreateTenant implements store.Store.
 func (s *Store) CreateTenant(ctx context.Context, name string, act store.Act) error {
-	if err := checkTenantName(name); err != nil {
+	if err := relational.CheckTenantName(name); err != nil {
 		return err
 	}
 	err := s.changeTenants(ctx, name, func(sys store.System) error {
@@ -303,7 +304,7 @@ func (s *Store) adoptTenant(ctx context.Context, sys store.System, name string) 
 	if err := errors.Join(t.open(ctx), t.Close()); err != nil {
 		return err
 	}
-	info := store.TenantInfo{Name: name, State: store.TenantActive, Identity: t.identity, Created: s.opts.now().UTC()}
+	info := store.TenantInfo{Name: name, State: store.TenantActive, Identity: t.identity, Created: s.opts.Now().UTC()}
 	return setTenant(ctx, sys.Registry().Create, info, store.Act{Kind: "tenant.adopted"}, map[string]any{"name": name})
 }
 
@@ -319,7 +320,7 @@ func (s *Store) createTenant(ctx context.Context, sys store.System, name string,
 	if _, err := os.Stat(s.folder(name)); err == nil {
 		return invalid("its folder %s exists already", s.folder(name))
 	}
-	info := store.TenantInfo{Name: name, State: store.TenantActive, Identity: rand.Text(), Created: s.opts.now().UTC()}
+	info := store.TenantInfo{Name: name, State: store.TenantActive, Identity: rand.Text(), Created: s.opts.Now().UTC()}
 	temp := s.unplaced(info)
 	err = os.Mkdir(temp, 0o700)
 	if err == nil {
@@ -393,7 +394,7 @@ func (s *Store) lastState(ctx context.Context, name string, force bool) (last ma
 	err = t.open(ctx)
 	defer func() { err = errors.Join(err, t.Close()) }()
 	if err == nil {
-		err = t.checkNoHold(ctx)
+		err = t.CheckNoHold(ctx)
 	}
 	if err == nil && !force {
 		err = t.checkIdle(ctx)
@@ -401,7 +402,7 @@ func (s *Store) lastState(ctx context.Context, name string, force bool) (last ma
 	var root tlog.Hash
 	var size int64
 	if err == nil {
-		size, root, err = t.logState(ctx)
+		size, root, err = t.LogState(ctx)
 	}
 	if errors.Is(err, assay.ErrDamaged) {
 		last["damaged"] = true
@@ -409,34 +410,6 @@ func (s *Store) lastState(ctx context.Context, name string, force bool) (last ma
 	}
 	last["log_size"], last["log_root"] = size, hex.EncodeToString(root[:])
 	return last, err
-}
-
-// checkNoHold returns assay.ErrForbidden if there is a hold.
-func (t *Tenant) checkNoHold(ctx context.Context) error {
-	return t.runs.view(ctx, func(s snapshot) error {
-		holds, err := activeHolds(ctx, s, t.now())
-		if err != nil {
-			return err
-		}
-		return holds.Anything()
-	})
-}
-
-// logState returns the size and the root of the audit log.
-func (t *Tenant) logState(ctx context.Context) (size int64, root tlog.Hash, err error) {
-	log := t.auditLog()
-	if size, err = log.Size(ctx); err != nil || size == 0 {
-		return size, root, err
-	}
-	root, err = tlog.TreeHash(size, tlog.HashReaderFunc(func(positions []int64) ([]tlog.Hash, error) {
-		hashes, err := log.Hashes(ctx, positions)
-		list := make([]tlog.Hash, len(hashes))
-		for i, h := range hashes {
-			list[i] = h
-		}
-		return list, err
-	}))
-	return size, root, err
 }
 
 // checkIdle returns assay.ErrLocked if a lock of the tenant is held, and assay.ErrLeased if a run is
@@ -456,21 +429,7 @@ func (t *Tenant) checkIdle(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.runs.view(ctx, func(s snapshot) error {
-		return s.each(ctx, `
-SELECT runs.id, token, owner, pid, machine, boot, expires FROM progress JOIN runs ON runs.number = run WHERE token IS NOT NULL`, nil,
-			func(scan func(...any) error) error {
-				var id string
-				var holder leaseHolder
-				if err := scan(append([]any{&id}, holder.columns()...)...); err != nil {
-					return err
-				}
-				if t.live(holder) {
-					return fmt.Errorf("run %s: %w", id, assay.ErrLeased)
-				}
-				return nil
-			})
-	})
+	return t.CheckIdle(ctx)
 }
 
 // escapePattern returns a pattern for filepath.Glob that matches the path only.
@@ -544,7 +503,7 @@ func hideTables(ctx context.Context, dir string) error {
 			continue
 		}
 		err := renameTables(ctx, path)
-		if kind := kindOf(err); err != nil && kind != assay.ErrDamaged && !errors.Is(err, assay.ErrDamaged) {
+		if err != nil && !errors.Is(err, assay.ErrDamaged) {
 			return wrap(err, "close %s", path)
 		}
 	}
@@ -558,9 +517,9 @@ func renameTables(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	err = u.update(ctx, func(t tx) error {
+	err = u.Update(ctx, func(t relational.Tx) error {
 		var names []string
-		err := t.each(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`, nil, func(scan func(...any) error) error {
+		err := t.Each(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`, nil, func(scan func(...any) error) error {
 			var name string
 			err := scan(&name)
 			names = append(names, name)
@@ -573,11 +532,11 @@ func renameTables(ctx context.Context, path string) error {
 			if strings.HasPrefix(name, prefix) {
 				continue
 			}
-			if _, err := t.exec(ctx, fmt.Sprintf(`ALTER TABLE "%s" RENAME TO "%s"`, name, prefix+name)); err != nil {
+			if _, err := t.Exec(ctx, fmt.Sprintf(`ALTER TABLE "%s" RENAME TO "%s"`, name, prefix+name)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return errors.Join(err, u.close())
+	return errors.Join(err, u.Close())
 }

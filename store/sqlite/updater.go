@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/assay-rag/assay/store/internal/relational"
 )
 
 // An updater changes a database, one transaction at a time, over its own connection with prepared
@@ -33,9 +35,8 @@ func openUpdater(ctx context.Context, d *database) (*updater, error) {
 	return u, nil
 }
 
-// update runs fn in a transaction, which is durable when update returns nil. On any error nothing
-// is changed. ctx is ignored once the commit has begun.
-func (u *updater) update(ctx context.Context, fn func(tx) error) error {
+// Update implements relational.Updater.
+func (u *updater) Update(ctx context.Context, fn func(relational.Tx) error) error {
 	if err := u.takeTurn(ctx); err != nil {
 		return err
 	}
@@ -55,8 +56,25 @@ func (u *updater) takeTurn(ctx context.Context) error {
 
 func (u *updater) endTurn() { u.turn <- struct{}{} }
 
-// updateInTurn is update for a caller that has the turn.
-func (u *updater) updateInTurn(ctx context.Context, fn func(tx) error) error {
+// Turn implements relational.Updater.
+func (u *updater) Turn(ctx context.Context, fn func(relational.Updater) error) error {
+	if err := u.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer u.endTurn()
+	return fn(inTurn{u})
+}
+
+// An inTurn is an updater whose turn is taken.
+type inTurn struct{ *updater }
+
+// Update implements relational.Updater.
+func (u inTurn) Update(ctx context.Context, fn func(relational.Tx) error) error {
+	return u.updateInTurn(ctx, fn)
+}
+
+// updateInTurn is Update for a caller that has the turn.
+func (u *updater) updateInTurn(ctx context.Context, fn func(relational.Tx) error) error {
 	if err := u.begin(ctx); err != nil {
 		return err
 	}
@@ -91,7 +109,8 @@ func (u *updater) begin(ctx context.Context) error {
 	}
 }
 
-func (u *updater) close() error {
+// Close implements relational.Updater.
+func (u *updater) Close() error {
 	<-u.turn
 	defer u.endTurn()
 	var errs []error
@@ -106,50 +125,50 @@ func (u *updater) close() error {
 // A tx is a transaction in progress.
 type tx struct{ u *updater }
 
-// exec runs a statement and returns the number of rows that it changed.
-func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+// Exec implements relational.Tx.
+func (t tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
 		return 0, err
 	}
 	r, err := s.ExecContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
-		return 0, err
+		return 0, classify(err)
 	}
 	return r.RowsAffected()
 }
 
-// insert runs an INSERT and returns the number of the new row.
-func (t tx) insert(ctx context.Context, query string, args ...any) (int64, error) {
+// Insert implements relational.Tx.
+func (t tx) Insert(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
 		return 0, err
 	}
 	r, err := s.ExecContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
-		return 0, err
+		return 0, classify(err)
 	}
 	return r.LastInsertId()
 }
 
-// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
-func (t tx) row(ctx context.Context, query string, args []any, dest ...any) error {
+// Row implements relational.Reader.
+func (t tx) Row(ctx context.Context, query string, args []any, dest ...any) error {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
 		return err
 	}
-	return s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
+	return classify(s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...))
 }
 
-// each calls fn for each row of query with a function that scans the row's columns.
-func (t tx) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
+// Each implements relational.Reader.
+func (t tx) Each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
 		return err
 	}
 	rows, err := s.QueryContext(context.WithoutCancel(ctx), args...)
 	if err != nil {
-		return err
+		return classify(err)
 	}
 	return eachRow(ctx, rows, fn)
 }
@@ -167,7 +186,7 @@ func (t tx) statement(query string) (*sql.Stmt, error) {
 	}
 	s, err := t.u.conn.PrepareContext(context.Background(), query)
 	if err != nil {
-		return nil, err
+		return nil, classify(err)
 	}
 	t.u.stmts[query] = s
 	return s, nil
@@ -180,7 +199,7 @@ func (t tx) end(query string) error {
 		return err
 	}
 	_, err = s.ExecContext(context.Background())
-	return err
+	return classify(err)
 }
 
 // rollback undoes the change. Its error is ignored: it means that SQLite has already rolled back,

@@ -25,12 +25,7 @@ func TestVectorDamaged(t *testing.T) {
 		if _, err := w.PutVectors(t.Context(), "m", crashVectors(e)...); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.(*writer).u.update(t.Context(), func(c tx) error {
-			_, err := c.exec(t.Context(), alter)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		alterContent(t, tenant, alter)
 		var last error
 		for _, err := range w.Vectors(t.Context(), "m", 0) {
 			last = err
@@ -56,7 +51,7 @@ func TestDropModelMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	e := storetest.Entry("c", "/a", manyLines(dropBatch+dropBatch/2))
+	e := storetest.Entry("c", "/a", manyLines(15_000))
 	if _, err := w.Put(ctx, e); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +70,7 @@ func TestDropModelMany(t *testing.T) {
 		t.Errorf("Sequence = %d, %v, want two more than %d", got, err, n)
 	}
 	var left int
-	if err := tenant.content.row(ctx, `SELECT count(*) FROM vectors`, nil, &left); err != nil || left != 0 {
+	if err := tenant.content.Row(ctx, `SELECT count(*) FROM vectors`, nil, &left); err != nil || left != 0 {
 		t.Errorf("%d vectors are left, %v", left, err)
 	}
 }
