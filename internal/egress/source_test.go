@@ -25,6 +25,7 @@ var reviewed = map[string]string{
 	"source/sqldb/dialect.go mssql":                "dials by the source's Dial",
 	"source/sqldb/dialect.go pgx":                  "dials by the source's Dial",
 	"source/sqldb/dialect.go mysql":                "dials by the source's Dial",
+	"store/postgres/connect.go pgx":                "dials by the store's dial function, to the server that the operator names",
 	"internal/webfetch/webfetch.go http.Client":    "its transport is configured by the scope",
 }
 

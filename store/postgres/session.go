@@ -55,7 +55,8 @@ type result struct {
 	oids     []uint32
 	rows     [][][]byte
 	affected int64
-	more     bool // there may be further rows
+	all      int64 // rows that all calls affected
+	more     bool  // there may be further rows
 }
 
 // sessionOf returns the session of a connection of a pool.
@@ -204,6 +205,7 @@ func (x *exchange) receive() error {
 			}
 		case *pgproto3.CommandComplete:
 			x.last.affected = pgconn.NewCommandTag(string(msg.CommandTag)).RowsAffected()
+			x.last.all += x.last.affected
 			at++
 		case *pgproto3.PortalSuspended:
 			x.last.more = true

@@ -47,8 +47,6 @@ type Store struct {
 
 	mu     sync.Mutex
 	queues map[string]turn // of writing goroutines, by schema
-
-	definitions definitions
 }
 
 var _ store.Store = (*Store)(nil)

@@ -222,6 +222,32 @@ func (t *tx) Exec(ctx context.Context, query string, args ...any) (int64, error)
 	return r.affected, classify(err)
 }
 
+// ExecAll implements relational.Tx. The calls take a round trip for each batch.
+func (t *tx) ExecAll(ctx context.Context, query string, args [][]any) (int64, error) {
+	const batchCalls, batchBytes = 500, 4 << 20
+	var all int64
+	var calls []call
+	bytes := 0
+	for i, a := range args {
+		calls = append(calls, call{query: query, args: a})
+		for _, arg := range a {
+			bytes += sizeOf(arg)
+		}
+		if len(calls) < batchCalls && bytes < batchBytes && i < len(args)-1 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		r, err := t.s.do(calls...)
+		if err != nil {
+			return 0, classify(err)
+		}
+		all, calls, bytes = all+r.all, nil, 0
+	}
+	return all, nil
+}
+
 // Insert implements relational.Tx.
 func (t *tx) Insert(ctx context.Context, query string, args ...any) (int64, error) {
 	var number int64
