@@ -48,7 +48,7 @@ func (u *updater) fetch(ctx context.Context, source index.VectorSource, name str
 		return u.dropModel(ctx, m)
 	}
 	if m.no == 0 {
-		const query = `INSERT INTO model (no, name, dimensions, sequence) SELECT coalesce(max(no), 0) + 1, $1, 0, 0 FROM model RETURNING no`
+		const query = `INSERT INTO model (no, name, dimensions, sequence) VALUES (nextval('model_no'), $1, 0, 0) RETURNING no`
 		if err := u.tx.QueryRow(ctx, query, encode(name)).Scan(&m.no); err != nil {
 			return err
 		}
@@ -84,8 +84,7 @@ func (u *updater) dropModel(ctx context.Context, m model) error {
 	return err
 }
 
-// dropVectors removes the vectors of a model. Later ones go to another table, so that searches that
-// began before do not see an empty one.
+// dropVectors removes the vectors of a model and gives it another number.
 func (u *updater) dropVectors(ctx context.Context, m *model) error {
 	if m.dimensions > 0 {
 		if _, err := u.tx.Exec(ctx, `DROP TABLE `+vectorTable(m.no)); err != nil {
@@ -95,8 +94,10 @@ func (u *updater) dropVectors(ctx context.Context, m *model) error {
 	if _, err := u.tx.Exec(ctx, `DELETE FROM count WHERE what = $1 AND name = $2`, countVectors, modelName(m.no)); err != nil {
 		return err
 	}
+	before := m.no
+	u.models = slices.DeleteFunc(u.models, func(no int32) bool { return no == before })
 	m.dimensions, m.sequence = 0, 0
-	return nil
+	return u.tx.QueryRow(ctx, `UPDATE model SET no = nextval('model_no'), dimensions = 0 WHERE no = $1 RETURNING no`, before).Scan(&m.no)
 }
 
 // fetchAfter reads the vectors that the source has stored after m.sequence.

@@ -26,15 +26,27 @@ var measures = map[index.Metric]measure{
 	index.L2:     {"<->", "l2_ops"},
 }
 
-// similarity converts a distance to the scale of index.Metric.
-func similarity(metric index.Metric, distance float64) float64 {
-	switch {
-	case math.IsNaN(distance): // a vector that is zero has no direction
-		return 0
-	case metric == index.Cosine:
-		return 1 - distance
+// similarity returns the similarity of two vectors of equal dimensions. PostgreSQL computes
+// distances with 32 bits, which suffice to find the nearest vectors; the similarities of those are
+// computed here.
+func similarity(metric index.Metric, a, b []float32) float64 {
+	var dot, aa, bb, apart float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot += x * y
+		aa += x * x
+		bb += y * y
+		apart += (x - y) * (x - y)
 	}
-	return 0 - distance // not -0
+	switch {
+	case metric == index.Dot:
+		return dot
+	case metric == index.L2:
+		return 0 - math.Sqrt(apart) // not -0
+	case aa == 0 || bb == 0: // no direction
+		return 0
+	}
+	return dot / math.Sqrt(aa) / math.Sqrt(bb)
 }
 
 // Nearest implements index.Index.
@@ -158,7 +170,7 @@ func (n *neighbours) exactly(ctx context.Context) ([]index.Hit, error) {
 		distance = "(" + distance + ") + 0" // not the order of an HNSW index
 	}
 	where := n.scope.where("v", &a)
-	return n.hits(ctx, `SELECT c.id, v.document, `+distance+` AS distance FROM `+vectorTable(n.model.no)+` v JOIN chunk c ON c.no = v.chunk
+	return n.hits(ctx, `SELECT c.id, v.document, v.value, `+distance+` AS distance FROM `+vectorTable(n.model.no)+` v JOIN chunk c ON c.no = v.chunk
 		WHERE `+where+` ORDER BY distance, c.id LIMIT `+a.add(n.limit), a)
 }
 
@@ -172,11 +184,9 @@ func (n *neighbours) approximate(ctx context.Context) ([]index.Hit, error) {
 		return nil, err
 	}
 	var a arguments
-	value, distance := indexed(n.model.dimensions, "v.value"), ""
-	distance = value + " " + measures[n.vector.Metric].operator + " " + indexed(n.model.dimensions, a.add(vectors.NewVector(n.vector.Values))+"::vector")
-	exact := n.distance(&a)
+	distance := indexed(n.model.dimensions, "v.value") + " " + measures[n.vector.Metric].operator + " " + indexed(n.model.dimensions, a.add(vectors.NewVector(n.vector.Values))+"::vector")
 	where := n.scope.where("v", &a)
-	return n.hits(ctx, `SELECT c.id, b.document, b.distance FROM (SELECT v.chunk, v.document, `+exact+` AS distance FROM `+vectorTable(n.model.no)+` v
+	return n.hits(ctx, `SELECT c.id, b.document, b.value FROM (SELECT v.chunk, v.document, v.value FROM `+vectorTable(n.model.no)+` v
 		WHERE `+where+` ORDER BY `+distance+` LIMIT `+a.add(n.limit)+`) AS b JOIN chunk c ON c.no = b.chunk`, a)
 }
 
@@ -189,22 +199,22 @@ func (n *neighbours) distance(a *arguments) string {
 	return "v.value " + measures[n.vector.Metric].operator + " " + a.add(vectors.NewVector(n.vector.Values)) + "::vector"
 }
 
-// hits reads the hits of a query for chunk IDs, document numbers and distances.
+// hits reads the hits of a query for chunk IDs, document numbers and vectors.
 func (n *neighbours) hits(ctx context.Context, query string, a arguments) ([]index.Hit, error) {
-	rows, err := n.tx.Query(ctx, `SELECT b.id, d.id, d.version, b.distance FROM (`+query+`) AS b JOIN document d ON d.no = b.document`, a...)
+	rows, err := n.tx.Query(ctx, `SELECT b.id, d.id, d.version, b.value FROM (`+query+`) AS b JOIN document d ON d.no = b.document`, a...)
 	if err != nil {
 		return nil, err
 	}
 	var hits []index.Hit
 	for rows.Next() {
 		var chunk, document, version [16]byte
-		var distance float64
-		if err := rows.Scan(&chunk, &document, &version, &distance); err != nil {
+		var value vectors.Vector
+		if err := rows.Scan(&chunk, &document, &version, &value); err != nil {
 			return nil, err
 		}
 		hits = append(hits, index.Hit{
 			Chunk: index.FormatID(chunk), Document: index.FormatID(document), Version: index.FormatID(version),
-			Similarity: similarity(n.vector.Metric, distance),
+			Similarity: similarity(n.vector.Metric, n.vector.Values, value.Slice()),
 		})
 	}
 	slices.SortFunc(hits, func(a, b index.Hit) int {
@@ -215,91 +225,80 @@ func (n *neighbours) hits(ctx context.Context, query string, a arguments) ([]ind
 
 // Similarities implements index.Index.
 func (x *Index) Similarities(ctx context.Context, access assay.Access, v index.Vector, chunks []string) ([]*float64, error) {
-	list := make([]*float64, len(chunks))
-	err := x.known(ctx, access, v.Model, chunks, func(s *snapshot) (string, []any, error) {
-		if err := s.checkVector(v); err != nil {
-			return "", nil, err
-		}
-		var a arguments
-		n := neighbours{vector: v}
-		return n.distance(&a), a, nil
-	}, func(rows pgx.Rows, id *[16]byte, places func() []int) error {
-		var distance float64
-		if err := rows.Scan(id, &distance); err != nil {
-			return err
-		}
-		value := similarity(v.Metric, distance)
-		for _, i := range places() {
-			list[i] = &value
-		}
-		return nil
-	})
+	check := func(s *snapshot) error { return s.checkVector(v) }
+	known, err := x.known(ctx, access, v.Model, chunks, check)
 	if err != nil {
 		return nil, fmt.Errorf("compare vectors: %w", err)
+	}
+	list := make([]*float64, len(chunks))
+	for i, values := range known {
+		if values != nil {
+			n := similarity(v.Metric, v.Values, values)
+			list[i] = &n
+		}
 	}
 	return list, nil
 }
 
 // Vectors implements index.Index.
 func (x *Index) Vectors(ctx context.Context, access assay.Access, model string, chunks []string) ([][]float32, error) {
-	list := make([][]float32, len(chunks))
-	err := x.known(ctx, access, model, chunks, func(*snapshot) (string, []any, error) {
-		return "v.value", nil, nil
-	}, func(rows pgx.Rows, id *[16]byte, places func() []int) error {
-		var value vectors.Vector
-		if err := rows.Scan(id, &value); err != nil {
-			return err
-		}
-		for _, i := range places() {
-			list[i] = value.Slice()
-		}
-		return nil
-	})
+	list, err := x.known(ctx, access, model, chunks, func(*snapshot) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("read vectors: %w", err)
 	}
 	return list, nil
 }
 
-// known reads an expression on the vectors (v.value) of those chunks that are visible to access.
-// scan reads a row of a chunk ID and the expression, and learns the places of the chunk in the list.
-func (x *Index) known(ctx context.Context, access assay.Access, name string, chunks []string,
-	expression func(*snapshot) (string, []any, error), scan func(rows pgx.Rows, id *[16]byte, places func() []int) error) error {
+// known returns the vectors of those chunks that are visible to access, if check accepts the
+// snapshot.
+func (x *Index) known(ctx context.Context, access assay.Access, name string, chunks []string, check func(*snapshot) error) ([][]float32, error) {
 	if err := x.use(); err != nil {
-		return err
+		return nil, err
 	}
 	defer x.calls.Done()
-	places := make(map[[16]byte][]int, len(chunks))
 	var ids [][16]byte
-	for i, chunk := range chunks {
+	for _, chunk := range chunks {
 		if id, ok := index.ParseID(chunk); ok {
-			places[id] = append(places[id], i)
 			ids = append(ids, id)
 		}
 	}
-	return x.current(ctx, name, func(s *snapshot) error {
-		what, a, err := expression(s)
-		if err != nil || access.IsZero() || s.model.dimensions == 0 {
+	values := make(map[[16]byte][]float32)
+	err := x.current(ctx, name, func(s *snapshot) error {
+		if err := check(s); err != nil || access.IsZero() || s.model.dimensions == 0 {
 			return err
 		}
 		seen, err := x.sight(ctx, s, access)
 		if err != nil {
 			return err
 		}
-		list := arguments(a)
-		query := `SELECT c.id, ` + what + ` FROM chunk c JOIN ` + vectorTable(s.model.no) + ` v ON v.chunk = c.no
-			WHERE c.id = ANY(` + list.add(ids) + `::uuid[]) AND ` + scope{classes: seen.classes}.where("v", &list)
-		rows, err := s.tx.Query(ctx, query, list...)
-		if err != nil {
+		return readVectors(ctx, s, scope{classes: seen.classes}, ids, values)
+	})
+	list := make([][]float32, len(chunks))
+	for i, chunk := range chunks {
+		if id, ok := index.ParseID(chunk); ok {
+			list[i] = values[id]
+		}
+	}
+	return list, err
+}
+
+// readVectors reads the vectors of those chunks that are in the scope.
+func readVectors(ctx context.Context, s *snapshot, in scope, ids [][16]byte, values map[[16]byte][]float32) error {
+	var a arguments
+	query := `SELECT c.id, v.value FROM chunk c JOIN ` + vectorTable(s.model.no) + ` v ON v.chunk = c.no
+		WHERE c.id = ANY(` + a.add(ids) + `::uuid[]) AND ` + in.where("v", &a)
+	rows, err := s.tx.Query(ctx, query, a...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id [16]byte
+		var value vectors.Vector
+		if err := rows.Scan(&id, &value); err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var id [16]byte
-			if err := scan(rows, &id, func() []int { return places[id] }); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
+		values[id] = value.Slice()
+	}
+	return rows.Err()
 }

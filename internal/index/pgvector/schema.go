@@ -55,7 +55,8 @@ var statements = []string{
 	`CREATE INDEX passage_document ON passage (document)`,
 
 	// sequence is that of the source up to which the vectors of a model are complete. They are in
-	// the table vector_NO.
+	// the table vector_NO, which exists if dimensions is not 0. No number is used twice.
+	`CREATE SEQUENCE model_no AS integer`,
 	`CREATE TABLE model (no integer PRIMARY KEY, name text NOT NULL UNIQUE, dimensions integer NOT NULL, sequence bigint NOT NULL)`,
 }
 
@@ -196,9 +197,9 @@ func prepareExtension(ctx context.Context, tx pgx.Tx) (schema string, err error)
 	return schema, err
 }
 
-// models returns the numbers of all models.
+// models returns the numbers of the models that have a table of vectors.
 func models(ctx context.Context, tx pgx.Tx) ([]int32, error) {
-	rows, err := tx.Query(ctx, `SELECT no FROM model ORDER BY no`)
+	rows, err := tx.Query(ctx, `SELECT no FROM model WHERE dimensions > 0 ORDER BY no`)
 	if err != nil {
 		return nil, err
 	}
