@@ -98,7 +98,7 @@ func (c *AgentClient) Answer(ctx context.Context, access assay.Access, q Questio
 	if err != nil {
 		return Answer{}, err
 	}
-	defer x.end()
+	defer x.End()
 	r := &managed{x: x, text: text, source: c.source(access), answer: Answer{Notes: notes, Session: q.Session, Usage: assay.Usage{Calls: 1}}}
 	if err := c.ask(x, r, state, q); err != nil {
 		return Answer{}, err
@@ -152,11 +152,11 @@ func (c *AgentClient) source(access assay.Access) func(types.RetrievedReference)
 }
 
 func (c *AgentClient) ask(x *exchange, r *managed, state *types.SessionState, q Question) error {
-	out, err := x.session.agent.InvokeAgent(x.ctx, &bedrockagentruntime.InvokeAgentInput{
+	out, err := x.session.agent.InvokeAgent(x.Context, &bedrockagentruntime.InvokeAgentInput{
 		AgentId: &c.id, AgentAliasId: &c.alias, SessionId: &q.Session, InputText: &q.Text, SessionState: state,
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, c.explain)
+		return x.Fail(err, c.explain)
 	}
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
@@ -166,10 +166,10 @@ func (c *AgentClient) ask(x *exchange, r *managed, state *types.SessionState, q 
 			c.chunk(r, e.Value)
 		case *types.ResponseStreamMemberFiles:
 			for _, f := range e.Value.Files {
-				r.note(fmt.Sprintf("dropped the file %q that the agent created", x.errors.Scrub(aws.ToString(f.Name))))
+				r.note(fmt.Sprintf("dropped the file %q that the agent created", x.Errors.Scrub(aws.ToString(f.Name))))
 			}
 		case *types.ResponseStreamMemberReturnControl:
-			return x.errors.Fail(llm.BadRequest, "the agent asked its caller to run an action (return of control), which assay does not support; configure the agent to answer by itself")
+			return x.Errors.Fail(llm.BadRequest, "the agent asked its caller to run an action (return of control), which assay does not support; configure the agent to answer by itself")
 		}
 	}
 	return r.ended(events.Err(), c.explain)

@@ -274,14 +274,14 @@ func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveIn
 	if err != nil {
 		return nil, err
 	}
-	defer x.end()
+	defer x.End()
 	if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
 		return nil, err
 	}
 	defer llm.Report(ctx, assay.Usage{Calls: 1})
-	out, err := x.session.agent.Retrieve(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
+	out, err := x.session.agent.Retrieve(x.Context, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return nil, x.fail(err, k.explain)
+		return nil, x.Fail(err, k.explain)
 	}
 	return out, nil
 }

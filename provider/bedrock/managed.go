@@ -82,7 +82,7 @@ func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generatio
 	if err != nil {
 		return Answer{}, err
 	}
-	defer x.end()
+	defer x.End()
 	r := &managed{x: x, text: text, source: k.source(access), answer: Answer{Notes: notes, Usage: assay.Usage{Calls: 1}}}
 	if g.Stream {
 		err = k.answerStream(x, r, config, q)
@@ -150,14 +150,14 @@ func (q Question) session() *string {
 }
 
 func (k *Retriever) answerWhole(x *exchange, r *managed, c *types.RetrieveAndGenerateConfiguration, q Question) error {
-	out, err := x.session.agent.RetrieveAndGenerate(x.ctx, &bedrockagentruntime.RetrieveAndGenerateInput{
+	out, err := x.session.agent.RetrieveAndGenerate(x.Context, &bedrockagentruntime.RetrieveAndGenerateInput{
 		Input: &types.RetrieveAndGenerateInput{Text: &q.Text}, RetrieveAndGenerateConfiguration: c, SessionId: q.session(),
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, k.explain)
+		return x.Fail(err, k.explain)
 	}
 	if out.Output == nil || out.Output.Text == nil {
-		return x.fail(errors.New("the reply is not a RetrieveAndGenerate reply: it has no output"), nil)
+		return x.Fail(errors.New("the reply is not a RetrieveAndGenerate reply: it has no output"), nil)
 	}
 	r.write(*out.Output.Text)
 	r.citations = out.Citations
@@ -167,11 +167,11 @@ func (k *Retriever) answerWhole(x *exchange, r *managed, c *types.RetrieveAndGen
 }
 
 func (k *Retriever) answerStream(x *exchange, r *managed, c *types.RetrieveAndGenerateConfiguration, q Question) error {
-	out, err := x.session.agent.RetrieveAndGenerateStream(x.ctx, &bedrockagentruntime.RetrieveAndGenerateStreamInput{
+	out, err := x.session.agent.RetrieveAndGenerateStream(x.Context, &bedrockagentruntime.RetrieveAndGenerateStreamInput{
 		Input: &types.RetrieveAndGenerateInput{Text: &q.Text}, RetrieveAndGenerateConfiguration: c, SessionId: q.session(),
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, k.explain)
+		return x.Fail(err, k.explain)
 	}
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
@@ -208,7 +208,7 @@ func (r *managed) write(text string) {
 		return
 	}
 	if r.scrubber == nil {
-		r.scrubber = r.x.errors.Scrubber()
+		r.scrubber = r.x.Errors.Scrubber()
 	}
 	text = r.tail + text
 	n := wholeRunes(text)
@@ -250,12 +250,12 @@ func (r *managed) guard(action types.GuadrailAction) {
 // ended returns the error of a stream that ended with err.
 func (r *managed) ended(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
 	switch {
-	case err != nil || r.x.parent.Err() != nil:
-		return r.x.fail(err, explain)
-	case r.x.failedReading():
-		return r.x.fail(errCut, nil)
+	case err != nil || r.x.Parent.Err() != nil:
+		return r.x.Fail(err, explain)
+	case r.x.FailedReading():
+		return r.x.Fail(errCut, nil)
 	case r.raw.Len() == 0 && !r.answer.Intervened:
-		return r.x.errors.Fail(llm.BrokeOff, "%v", errCut)
+		return r.x.Errors.Fail(llm.BrokeOff, "%v", errCut)
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (r *managed) finish() (Answer, error) {
 		for _, ref := range c.RetrievedReferences {
 			h, ok := r.source(ref)
 			if !ok {
-				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites documents that the caller may not see; it was dropped")
+				return Answer{}, r.x.Errors.Fail(llm.BadReply, "the answer cites documents that the caller may not see; it was dropped")
 			}
 			if h.Text != "" {
 				sources[i] = append(sources[i], h)
@@ -281,7 +281,7 @@ func (r *managed) finish() (Answer, error) {
 	}
 	raw := r.raw.String()
 	text := strings.ToValidUTF8(raw, "\uFFFD")
-	if scrubbed := r.x.errors.Scrub(text); scrubbed != text || text != raw {
+	if scrubbed := r.x.Errors.Scrub(text); scrubbed != text || text != raw {
 		r.note("the answer contained invalid or secret text, which was removed; its citations were dropped")
 		r.answer.Text = scrubbed
 		return r.answer, nil
@@ -311,7 +311,7 @@ func (r *managed) finish() (Answer, error) {
 }
 
 func (r *managed) note(text string) {
-	r.answer.Notes = append(r.answer.Notes, r.x.name+": "+text)
+	r.answer.Notes = append(r.answer.Notes, r.x.Name+": "+text)
 }
 
 // locate returns the byte span of a citation in text. Bedrock returns the part's words and its span
