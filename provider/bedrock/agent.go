@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/passage"
 )
 
 // An Agent identifies a Bedrock agent, by the ARN of its alias or by the IDs of agent and alias.
@@ -58,13 +60,12 @@ func (p *Provider) Agent(a Agent) (*AgentClient, error) {
 		return nil, fmt.Errorf("agent %s: %w", a.ID, err)
 	}
 	// Other sources that the agent cites are visible to all principals who may use it.
-	other, err := p.KnowledgeBase(KnowledgeBase{ID: a.ID, Collection: a.Collection, Sharing: Sharing{OpenTo: a.OpenTo}})
+	name := p.config.Name + "/agent/" + a.ID + "/" + a.Alias
+	other, err := p.retriever(KnowledgeBase{Collection: cmp.Or(a.Collection, a.ID), Sharing: Sharing{OpenTo: a.OpenTo}}, a.ID, name)
 	if err != nil {
 		return nil, err
 	}
-	c := &AgentClient{provider: p, id: a.ID, alias: a.Alias, open: open, bases: a.KnowledgeBases, other: other, name: p.config.Name + "/agent/" + a.ID + "/" + a.Alias}
-	other.name = c.name
-	return c, nil
+	return &AgentClient{provider: p, id: a.ID, alias: a.Alias, open: open, bases: a.KnowledgeBases, other: other, name: name}, nil
 }
 
 // Model returns the agent's name in errors and budgets: "bedrock/agent/ABCDEFGHIJ/KLMNOPQRST".
@@ -116,11 +117,11 @@ func (c *AgentClient) state(access assay.Access, q Question) (*types.SessionStat
 	}
 	state, notes := new(types.SessionState), []string(nil)
 	for _, k := range c.bases {
-		limits, ok := k.config.Sharing.filter(access)
+		limits, ok := k.config.Sharing.Filter(access)
 		if !ok {
-			return nil, nil, fmt.Errorf("ask %s: %s: %w", c.name, hidden(k.name), assay.ErrNotFound)
+			return nil, nil, fmt.Errorf("ask %s: %s: %w", c.name, passage.Hidden(k.Model()), assay.ErrNotFound)
 		}
-		vector, more, err := k.vector(assay.And(q.Filter, limits), maxResults, k.config.Search)
+		vector, more, err := k.vector(assay.And(k.config.Filter, assay.And(q.Filter, limits)), maxResults, k.config.Search)
 		if err != nil {
 			return nil, nil, err
 		}

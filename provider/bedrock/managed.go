@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/passage"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -65,20 +66,20 @@ type Question struct {
 // the answer cannot be distinguished from a complete one. Failures are *llm.Error.
 func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generation, q Question, text func(string)) (Answer, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", k.name, assay.ErrInvalid)
+		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", k.Model(), assay.ErrInvalid)
 	}
 	if _, err := parseARN(g.Model); err != nil {
-		return Answer{}, fmt.Errorf("ask %s: the model that answers: %w", k.name, err)
+		return Answer{}, fmt.Errorf("ask %s: the model that answers: %w", k.Model(), err)
 	}
-	limits, ok := k.config.Sharing.filter(access)
+	limits, ok := k.config.Sharing.Filter(access)
 	if !ok {
-		return Answer{}, fmt.Errorf("ask %s: %s: %w", k.name, hidden(k.name), assay.ErrNotFound)
+		return Answer{}, fmt.Errorf("ask %s: %s: %w", k.Model(), passage.Hidden(k.Model()), assay.ErrNotFound)
 	}
 	config, notes, err := k.generation(g, q, limits)
 	if err != nil {
 		return Answer{}, err
 	}
-	x, err := k.provider.exchange(ctx, k.name)
+	x, err := k.provider.exchange(ctx, k.Model())
 	if err != nil {
 		return Answer{}, err
 	}
@@ -98,20 +99,13 @@ func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generatio
 // source returns a function that converts references to hits, if access may see them.
 func (k *Retriever) source(access assay.Access) func(types.RetrievedReference) (assay.Hit, bool) {
 	return func(ref types.RetrievedReference) (assay.Hit, bool) {
-		doc, page := k.document(ref.Content, ref.Location, ref.Metadata)
-		if !access.Allows("", doc.ACL) {
-			return assay.Hit{}, false
-		}
-		if doc.Text != "" {
-			k.keep(doc)
-		}
-		return k.hit(doc, page, nil, ""), true
+		return k.Hit(access, k.passage(ref.Content, ref.Location, ref.Metadata, nil), "")
 	}
 }
 
 // generation returns the configuration of the generation.
 func (k *Retriever) generation(g Generation, q Question, limits assay.Filter) (*types.RetrieveAndGenerateConfiguration, []string, error) {
-	vector, notes, err := k.vector(assay.And(q.Filter, limits), q.Limit, k.config.Search)
+	vector, notes, err := k.vector(assay.And(k.config.Filter, assay.And(q.Filter, limits)), q.Limit, k.config.Search)
 	if err != nil {
 		return nil, nil, err
 	}
