@@ -28,6 +28,18 @@ var reviewed = map[string]string{
 	"internal/index/pgvector/pgvector.go pgx.ConnectConfig":     "the operator's database, by its URL",
 	"internal/index/pgvector/pgvector.go pgxpool.NewWithConfig": "the operator's database, by its URL",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
+	"client/client.go http.Client":                     "the caller's, who names the server",
+	"cmd/assay/servelisten.go net.Dial":                "asks a socket of this machine whether it is used",
+	"scripts/load/main.go http.Client":                 "a measurement of this machine's own server",
+	"scripts/load/main.go http.Transport":              "a measurement of this machine's own server",
+	"source/git/fetch.go http.Client":                  "its transport is the source's own client",
+	"source/internal/rest/client.go http.Client":       "its transport is that of the source's client",
+	"provider/internal/wire/client.go http.Client":     "its transport refuses, or is the configured one",
+	"provider/internal/awswire/awswire.go http.Client": "its transport is configured by the scope",
+	"source/sqldb/dialect.go mssql":                    "dials by the source's Dial",
+	"source/sqldb/dialect.go pgx":                      "dials by the source's Dial",
+	"source/sqldb/dialect.go mysql":                    "dials by the source's Dial",
+	"internal/webfetch/webfetch.go http.Client":        "its transport is configured by the scope",
 }
 
 // banned lists what makes connections: by package, names, or all of it.
