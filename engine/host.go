@@ -218,7 +218,7 @@ func (h *Host) acquire(ctx context.Context, info store.TenantInfo) (*Engine, fun
 	h.mu.Unlock()
 	if mine {
 		config := h.current().Config
-		config.Store, config.Dir, config.Tenant = h.store, "", info.Name
+		config.Store, config.Dir, config.OpenStore, config.Tenant = h.store, "", nil, info.Name
 		e.engine, e.err = Open(context.WithoutCancel(ctx), config)
 		close(e.opened)
 	}

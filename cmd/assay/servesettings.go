@@ -23,11 +23,12 @@ import (
 
 // serveSettings are the configuration of serve.
 type serveSettings struct {
-	dir, tenant string
-	config      *config.Config
-	server      config.Server // with the flags
-	engine      engine.Config
-	identified  bool // requests need credentials
+	at         location
+	tenant     string
+	config     *config.Config
+	server     config.Server // with the flags
+	engine     engine.Config
+	identified bool // requests need credentials
 }
 
 // load reads the configuration.
@@ -40,7 +41,7 @@ func (s *service) load(ctx context.Context) (serveSettings, error) {
 
 // serveSettings reads the configuration. Secrets in it are removed from what out writes.
 func (a *app) serveSettings(ctx context.Context, o serveOptions, out *logWriter) (l serveSettings, err error) {
-	if l.dir, err = a.dataDir(ctx); err != nil {
+	if l.at, err = a.location(ctx); err != nil {
 		return l, err
 	}
 	set, err := a.settings()
@@ -54,7 +55,7 @@ func (a *app) serveSettings(ctx context.Context, o serveOptions, out *logWriter)
 		return l, err
 	}
 	l.identified = l.server.Keys || len(l.config.Identity.Issuers) > 0
-	if l.engine, err = a.engineConfig(ctx, l.dir, answering); err != nil {
+	if l.engine, err = a.engineConfig(ctx, l.at, answering); err != nil {
 		return l, err
 	}
 	l.tenant, l.engine.Tenant = l.engine.Tenant, ""
@@ -220,7 +221,7 @@ func needRestart(old, now serveSettings) []string {
 		{"server.tls", old.server.TLS, now.server.TLS},
 		{"server.metrics", old.server.Metrics, now.server.Metrics},
 		{"server.sign_in", old.config.SignIn, now.config.SignIn},
-		{"data directory", old.dir, now.dir},
+		{"store", old.at.String(), now.at.String()},
 	} {
 		if !reflect.DeepEqual(x.old, x.now) {
 			names = append(names, x.name)
