@@ -47,6 +47,9 @@ type HostConfig struct {
 	AllowSource     func(tenant string, n NewSource) bool
 	AllowCredential func(tenant, reference string) bool
 
+	// Queue keeps the uploads of sessions until a worker stores them; nil: they are stored at once.
+	Queue UploadQueue
+
 	// AllowURL decides whether sessions of a tenant may have a web page read into their documents.
 	// The address must also be public and within Config.Egress. nil: none.
 	AllowURL func(tenant, address string) bool

@@ -25,6 +25,7 @@ import (
 type serveSettings struct {
 	at         location
 	tenant     string
+	store      config.Store
 	config     *config.Config
 	server     config.Server // with the flags
 	engine     engine.Config
@@ -44,12 +45,16 @@ func (a *app) serveSettings(ctx context.Context, o serveOptions, out *logWriter)
 	if l.at, err = a.location(ctx); err != nil {
 		return l, err
 	}
+	if l.store, err = a.storeSettings(); err != nil {
+		return l, err
+	}
 	set, err := a.settings()
 	if err != nil {
 		return l, err
 	}
 	if l.config = set.Config(); out != nil {
 		out.hide(&l.config.Secrets)
+		out.hide(l.store.Secrets)
 	}
 	if l.server, err = l.config.Server.With(o.listen, o.certificate, o.key, o.metrics, o.keys); err != nil {
 		return l, err
@@ -73,7 +78,12 @@ func (s *service) hostConfig(l serveSettings) engine.HostConfig {
 	c.NoBackground = false
 	c.Webhooks = engine.Webhooks{Client: l.config.WebhookClient(), Background: true, Report: s.delivered}
 	c.Alarm = func(ctx context.Context, a engine.Alarm) { s.log.WarnContext(ctx, "alarm", "kind", a.Kind) }
+	var uploads engine.UploadQueue
+	if s.queue != nil {
+		uploads, c.NoBackground = s.queue, true // workers make the vectors
+	}
 	return engine.HostConfig{
+		Queue:  uploads,
 		Config: c, AllowLocal: !l.identified, Recheck: s.recheck,
 		Folders: l.server.Folders, AllowSource: engine.SourcesOf(l.server.Sources, l.server.Credentials, l.server.Folders),
 		AllowCredential: func(_, reference string) bool { return slices.Contains(l.server.Credentials, reference) },
@@ -222,6 +232,7 @@ func needRestart(old, now serveSettings) []string {
 		{"server.metrics", old.server.Metrics, now.server.Metrics},
 		{"server.sign_in", old.config.SignIn, now.config.SignIn},
 		{"store", old.at.String(), now.at.String()},
+		{"queue", old.store.Queue, now.store.Queue},
 	} {
 		if !reflect.DeepEqual(x.old, x.now) {
 			names = append(names, x.name)
