@@ -168,6 +168,8 @@ type Engine struct {
 	pageImages      *pageImages
 	suggested       contentCache[[]Suggestion]
 	counted         contentCache[map[string]int] // documents by collection
+	patience        time.Duration                // of an ingest; see writerPatience
+	fewTime         time.Duration                // of WaitFew; see fewTime
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
@@ -194,7 +196,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages()}
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages(), patience: writerPatience, fewTime: fewTime}
 	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
