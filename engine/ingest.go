@@ -258,7 +258,7 @@ func (e *Engine) ingestOptions(ctx context.Context, req IngestRequest) (ingest.O
 
 // ownPaths returns the folders of the engine's own files, which are never ingested.
 func (e *Engine) ownPaths() []string {
-	if e.config.Store == nil {
+	if e.config.Dir != "" {
 		return []string{e.config.Dir} // holds the index as well
 	}
 	return []string{e.indexDir.path}
