@@ -41,6 +41,7 @@ var banned = map[string][]string{
 	"net/smtp":                        {"Dial", "SendMail"},
 	"net/rpc":                         {"Dial", "DialHTTP"},
 	"github.com/jackc/pgx/v5":         {"Connect", "ConnectConfig", "ConnectWithOptions"},
+	"github.com/jackc/pgx/v5/pgconn":  {"Connect", "ConnectConfig", "ConnectWithOptions"},
 	"github.com/jackc/pgx/v5/pgxpool": {"New", "NewWithConfig"},
 	"github.com/jackc/pgx/v5/stdlib":  nil,
 	"github.com/go-sql-driver/mysql":  nil,

@@ -225,14 +225,12 @@ func mustParse(t *testing.T, address string) *url.URL {
 // TestPasswordIsNotPrinted checks that no error of Open has the password of its address.
 func TestPasswordIsNotPrinted(t *testing.T) {
 	const secret = "pa55word"
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
 	for _, address := range []string{
 		"postgres://user:" + secret + "@127.0.0.1:1/db?connect_timeout=1",
 		"postgres://user:" + secret + "@[/db", "postgres://user:" + secret + "@host:port/db", "host=h password=" + secret + " port=x",
 		"postgres://user:" + secret + "@127.0.0.1/db?sslmode=" + secret,
 	} {
-		_, err := Open(ctx, address, WithFolder(t.TempDir()))
+		_, err := Open(t.Context(), address, WithFolder(t.TempDir()))
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("Open(%s) = %v", address, err)
 		}

@@ -102,8 +102,8 @@ func (s *session) lose(err error) error {
 // last statement was executed.
 type lostError struct{ err error }
 
-func (e *lostError) Error() string { return "the connection to the server was lost: " + e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
+func (e *lostError) Error() string   { return "the connection to the server was lost: " + e.err.Error() }
+func (e *lostError) Unwrap() []error { return []error{assay.ErrUnavailable, e.err} }
 
 func isLost(err error) bool {
 	var lost *lostError

@@ -98,8 +98,7 @@ func (u *updater) update(ctx context.Context, fn func(relational.Tx) error) erro
 
 // begin begins a transaction. It tries another connection if one was lost.
 func (u *updater) begin(ctx context.Context) (*tx, func(), error) {
-	const most = 3
-	for i := 1; ; i++ {
+	for deadline := time.Now().Add(connectWait); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -117,7 +116,7 @@ func (u *updater) begin(ctx context.Context) (*tx, func(), error) {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		if i == most || !isLost(err) {
+		if !isLost(err) || time.Now().After(deadline) {
 			return nil, nil, err
 		}
 	}
@@ -182,7 +181,7 @@ func (t *tx) commit(s *Store) error {
 	committed, askErr := t.outcome(s)
 	switch {
 	case askErr != nil:
-		return fmt.Errorf("%v; it is not known whether the change was stored: %v", err, askErr)
+		return fmt.Errorf("%w: %v; it is not known whether the change was stored: %v", assay.ErrUnavailable, err, askErr)
 	case committed:
 		return nil
 	}
