@@ -35,6 +35,10 @@ func TestMeasure(t *testing.T) {
 	}{{"all", everyone, assay.Filter{}}, {"ACL keeps 50 %", half, assay.Filter{}}, {"filter keeps 1 %", everyone, few}} {
 		m.compare(t, c.name, c.access, c.filter)
 	}
+	for _, scan := range []int{100, 200, 800} {
+		m.x.settings.scan = scan
+		m.compare(t, fmt.Sprint("ef_search ", scan), everyone, assay.Filter{})
+	}
 }
 
 // A measurement is a corpus in both indexes.

@@ -52,9 +52,12 @@ type settings struct {
 
 	// exact is the number of eligible vectors up to which Nearest reads all of them.
 	exact int
+
+	// scan is the least hnsw.ef_search, the number of candidates of an approximate search.
+	scan int
 }
 
-var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 5_000}
+var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 10_000, scan: 400}
 
 var _ index.Index = (*Index)(nil)
 
