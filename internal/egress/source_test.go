@@ -21,13 +21,13 @@ var reviewed = map[string]string{
 	"source/git/fetch.go http.Client":                           "its transport is the source's own client",
 	"source/internal/rest/client.go http.Client":                "its transport is that of the source's client",
 	"provider/internal/wire/client.go http.Client":              "its transport refuses, or is the configured one",
-	"provider/bedrock/bedrock.go http.Client":                   "its transport is configured by the scope",
 	"source/sqldb/dialect.go mssql":                             "dials by the source's Dial",
 	"source/sqldb/dialect.go stdlib":                            "dials by the source's Dial",
 	"source/sqldb/dialect.go mysql":                             "dials by the source's Dial",
 	"internal/index/pgvector/pgvector.go pgx.ConnectConfig":     "the operator's database, by its URL",
 	"internal/index/pgvector/pgvector.go pgxpool.NewWithConfig": "the operator's database, by its URL",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
+	"provider/internal/awswire/awswire.go http.Client":          "its transport is configured by the scope",
 }
 
 // banned lists what makes connections: by package, names, or all of it.
