@@ -50,15 +50,15 @@ func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Requ
 
 // ask implements Ask and Answer; emit may be nil.
 func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request, emit func(Event)) (assay.Answer, error) {
-	p, err := e.prepare(ctx, principal, req, nil)
+	p, err := e.prepare(ctx, principal, req, nil, "")
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	return p.drive(ctx, emit)
 }
 
-// prepare stores a run for a question. A nil promise is none.
-func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Request, promise *store.Promise) (*preparedRun, error) {
+// prepare stores a run for a question. A nil promise is none. nodes is storedRequest.Nodes.
+func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Request, promise *store.Promise, nodes string) (*preparedRun, error) {
 	req, err := e.check(ctx, principal, req)
 	if err != nil {
 		return nil, err
@@ -76,6 +76,7 @@ func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Req
 	if err != nil {
 		return nil, p.abandon(err)
 	}
+	began.Nodes = nodes
 	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
 		if began.Earlier, err = e.earlierRuns(ctx, began.Key, req.Question); err != nil {
 			return nil, p.abandon(err)
@@ -344,6 +345,9 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 	if halted := session.Finish(); halted != nil {
 		return assay.Answer{}, !errors.Is(halted, assay.ErrDiverged), halted
 	}
+	if errors.Is(err, errNodeEnded) {
+		return assay.Answer{}, true, err
+	}
 	return answer, false, err
 }
 
@@ -364,6 +368,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req storedRequest, ses
 		return assay.Answer{}, err
 	}
 	scope := session.Scope()
+	env.After = req.until.after(session)
 	answer, err := strategy.Ask(ctx, scope, env, req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err

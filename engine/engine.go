@@ -31,7 +31,7 @@ import (
 // DefaultTenant is the tenant of a Config that names none.
 const DefaultTenant = store.DefaultTenant
 
-// A Config configures an Engine. Either Dir or Store is required; all other fields are optional.
+// A Config configures an Engine. One of Dir, Store and OpenStore is required; all other fields are optional.
 type Config struct {
 	// Dir is the data directory, a store on this machine (see package store/sqlite). A missing or
 	// empty directory is initialised.
@@ -39,6 +39,10 @@ type Config struct {
 
 	// Store holds the data instead of a data directory. The caller closes it after the engine.
 	Store store.Store
+
+	// OpenStore opens the store that holds the data instead of a data directory. It is called once, and
+	// the engine closes the store.
+	OpenStore func(context.Context) (store.Store, error)
 
 	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant, which is created
 	// if it does not exist.
@@ -168,6 +172,8 @@ type Engine struct {
 	pageImages      *pageImages
 	suggested       contentCache[[]Suggestion]
 	counted         contentCache[map[string]int] // documents by collection
+	patience        time.Duration                // of an ingest; see writerPatience
+	fewTime         time.Duration                // of WaitFew; see fewTime
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
@@ -194,7 +200,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages()}
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages(), patience: writerPatience, fewTime: fewTime}
 	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
@@ -222,8 +228,11 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 
 // complete validates c and fills in the defaults.
 func (c Config) complete() (Config, error) {
-	if c.Dir != "" && c.Store != nil {
+	if c.Dir != "" && (c.Store != nil || c.OpenStore != nil) {
 		return c, fmt.Errorf("open an engine: both a data directory, %s, and a store are given: %w", c.Dir, assay.ErrInvalid)
+	}
+	if c.Store != nil && c.OpenStore != nil {
+		return c, fmt.Errorf("open an engine: both a store and a way to open one are given: %w", assay.ErrInvalid)
 	}
 	c.Tenant = cmp.Or(c.Tenant, DefaultTenant)
 	if c.Now == nil {
@@ -263,6 +272,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	if c.Store != nil {
 		return c.Store, nil, nil
 	}
+	if c.OpenStore != nil {
+		if s, err = c.OpenStore(ctx); err != nil {
+			return nil, nil, err
+		}
+		return s, s, nil
+	}
 	opened, err := sqlite.Open(ctx, c.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -270,9 +285,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	return opened, opened, nil
 }
 
+// remote reports whether the data is not in a data directory.
+func (c Config) remote() bool { return c.Store != nil || c.OpenStore != nil }
+
 // opening wraps the error of opening the tenant.
 func (c Config) opening(err error) error {
-	if c.Store != nil {
+	if c.remote() {
 		return fmt.Errorf("open tenant %s: %w", c.Tenant, err)
 	}
 	return fmt.Errorf("open data directory %s: %w", c.Dir, err)
