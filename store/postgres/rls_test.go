@@ -115,6 +115,9 @@ func changeNothing(t *testing.T, d *database, what string) {
 			`UPDATE %[1]s SET %[2]s = %[2]s`, `DELETE FROM %[1]s`, `INSERT INTO %[1]s DEFAULT VALUES`, `TRUNCATE %[1]s`,
 			`ALTER TABLE %[1]s DISABLE ROW LEVEL SECURITY`, `DROP POLICY tenant ON %[1]s`, `CREATE TABLE mine AS SELECT * FROM %[1]s`,
 		} {
+			if (name == "layout" || name == "schemas") && strings.HasPrefix(statement, "DROP POLICY") {
+				continue // they have none
+			}
 			var column string
 			var n int64
 			err := u.Update(ctx, func(x relational.Tx) error {
