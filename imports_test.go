@@ -138,7 +138,7 @@ func owner(folder string) string {
 }
 
 // nameable lists the packages whose exported declarations users can write down in full.
-var nameable = []string{".", "audit", "client", "engine", "governance", "identity", "llm", "parse", "run", "source", "standalone", "store", "store/sqlite", "strategy", "telemetry", "webhook"}
+var nameable = []string{".", "audit", "client", "engine", "governance", "identity", "llm", "parse", "run", "source", "standalone", "store", "store/postgres", "store/sqlite", "strategy", "telemetry", "webhook"}
 
 // TestExportedTypes checks that no exported declaration of these packages mentions a type of an
 // internal package. Aliases of such types are allowed.

@@ -187,6 +187,9 @@ func migrate(ctx context.Context, s *session) error {
 				return err
 			}
 			t.number = number
+			if err := checkIdentity(t.identity); err != nil {
+				return err
+			}
 			return migrateTenant(ctx, s, t, content, runs)
 		})
 		if err != nil || !more {

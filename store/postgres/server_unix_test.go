@@ -300,7 +300,7 @@ func (l *load) check() {
 // doubled, and the writer and the lease go on.
 func TestRestart(t *testing.T) {
 	s := newServer(t, serverFolder(t), "data")
-	s.run("initdb", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
+	s.run("initdb", "-N", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
 	s.start()
 	l := newLoad(t, mustOpen(t, s.url(s.port), WithFolder(t.TempDir())))
 	rounds := 3
@@ -322,7 +322,7 @@ func TestFailover(t *testing.T) {
 	dir := serverFolder(t)
 	primary := newServer(t, dir, "primary", "-c", "synchronous_standby_names=*", "-c", "synchronous_commit=remote_apply")
 	replica := newServer(t, dir, "replica")
-	primary.run("initdb", "-D", primary.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
+	primary.run("initdb", "-N", "-D", primary.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
 	synchronous := primary.args
 	primary.args = nil
 	primary.start()
@@ -373,7 +373,7 @@ func checkReplica(t *testing.T, address string) {
 // TestPowerfulRole refuses a server where the application's role may bypass row-level security.
 func TestPowerfulRole(t *testing.T) {
 	s := newServer(t, serverFolder(t), "data")
-	s.run("initdb", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
+	s.run("initdb", "-N", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
 	s.start()
 	address := s.url(s.port)
 	if err := mustOpen(t, address, WithFolder(t.TempDir())).CreateTenant(t.Context(), "acme", store.Act{}); err != nil {

@@ -300,6 +300,9 @@ func (s *Store) removeFolders(ctx context.Context) error {
 // dropSchemas drops the schemas of a tenant. The role is ownerRole.
 func dropSchemas(ctx context.Context, x *session, identity string) error {
 	t := tenancy{identity: identity}
+	if err := checkIdentity(identity); err != nil {
+		return err
+	}
 	for _, p := range []part{contentPart, runsPart} {
 		if err := x.script(ctx, `DROP SCHEMA IF EXISTS `+t.schema(p)+` CASCADE`); err != nil {
 			return err
