@@ -2,13 +2,20 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"os"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/postgres"
 )
 
-// openPostgres opens the store in a database.
-func (l location) openPostgres(context.Context) (store.Store, error) {
-	return nil, fmt.Errorf("open the store %s: %w", l, assay.ErrUnavailable)
+// openPostgres opens the store in a database. Its folder is created if it is missing.
+func (l location) openPostgres(ctx context.Context) (store.Store, error) {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return nil, err
+	}
+	s, err := postgres.Open(ctx, l.remote.Address(), postgres.WithFolder(l.dir))
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
