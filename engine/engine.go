@@ -91,6 +91,10 @@ type Config struct {
 	// back from the store, and the principal's Access must allow them. Answers are not cached.
 	Retriever func(builtin assay.Retriever) assay.Retriever
 
+	// Services are searched beside the documents, each as a collection of its own. Their passages are
+	// cited from the journal of the run, which is all that is kept of them. Answers are not cached.
+	Services []SearchService
+
 	// Strategy, Limits and Settings are the defaults for requests that do not set them. An empty
 	// Strategy is "auto"; zero fields of Limits and Settings have their own defaults.
 	Strategy string
@@ -254,6 +258,9 @@ func (c Config) complete() (Config, error) {
 		return c, err
 	}
 	if err := strategy.CheckSpecs(c.Strategies); err != nil {
+		return c, err
+	}
+	if err := c.checkServices(); err != nil {
 		return c, err
 	}
 	_, err := strategy.Lookup(c.Strategy, c.Strategies...)

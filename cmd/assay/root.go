@@ -74,6 +74,8 @@ model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST or wri
 	)
 	more := []*cobra.Command{
 		a.auditCommand(), a.backupCommand(), a.canaryCommand(), a.egressCommand(), a.governanceCommand(), a.healthCommand(), a.holdCommand(), a.identityCommand(), a.keyCommand(),
+		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
+		a.stopCommand(), a.storeCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(),
 		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.queueCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
 		a.stopCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(), a.workerCommand(),
 	}
