@@ -10,9 +10,34 @@ import (
 )
 
 // A Graph is a graph of the passages that a search may find and the entities that they name, in one
-// snapshot. The numbers of passages and entities are valid only in their Graph. A Graph holds files
-// of the index until Close. It is not safe for concurrent use.
-type Graph struct {
+// snapshot. The numbers of passages and entities are valid only in their Graph. A Graph holds a
+// snapshot of the index until Close. It is not safe for concurrent use.
+type Graph interface {
+	// Passages returns the number of passages.
+	Passages() int
+	// Passage returns the number of a chunk's passage. ok is false if the passage is not in the graph.
+	Passage(chunk string) (passage uint64, ok bool)
+	// Chunk returns the chunk ID of a passage.
+	Chunk(passage uint64) string
+	// Compare compares passages by their chunk IDs.
+	Compare(a, b uint64) int
+	// Entity returns the number of the entity with the given key, whether or not a passage names it.
+	Entity(key string) uint32
+	// Key returns the key of an entity.
+	Key(entity uint32) string
+	// Entities calls f for each entity that a passage names, in the order of their keys. title
+	// reports whether the passage stands under the entity as its title.
+	Entities(passage uint64, f func(entity uint32, title bool)) error
+	// Count returns the number of passages that name an entity.
+	Count(entity uint32) (int, error)
+	// Named calls f for each passage that names an entity.
+	Named(entity uint32, f func(passage uint64, title bool)) error
+	// Close releases the snapshot. It may be called more than once.
+	Close()
+}
+
+// A segmentGraph is the Graph of a snapshot of segments. It holds their files until Close.
+type segmentGraph struct {
 	snapshot *snapshot
 	views    []graphView
 	passages int
@@ -23,7 +48,7 @@ type Graph struct {
 	closed   bool
 }
 
-// A graphView is the part of a Graph that lies in one view.
+// A graphView is the part of a segmentGraph that lies in one view.
 type graphView struct {
 	segment *segment
 	kept    bitset            // rows; nil: all
@@ -44,7 +69,7 @@ type graphEntity struct {
 // visible, in q's collections and kept by q's filter. Other passages are not in the graph: they are
 // not counted and have no links. The caller must close the graph. Graph returns the same errors as
 // Search.
-func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (*Graph, error) {
+func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (Graph, error) {
 	snap, err := s.catchUp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
@@ -57,8 +82,8 @@ func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query
 	return g, nil
 }
 
-func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
-	g := &Graph{snapshot: s, byKey: make(map[string]uint32)}
+func (s *snapshot) graph(access assay.Access, q assay.Query) (*segmentGraph, error) {
+	g := &segmentGraph{snapshot: s, byKey: make(map[string]uint32)}
 	if access.IsZero() {
 		return g, nil
 	}
@@ -84,7 +109,7 @@ func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
 }
 
 // Close releases the graph's files. It may be called more than once.
-func (g *Graph) Close() {
+func (g *segmentGraph) Close() {
 	if !g.closed {
 		g.closed = true
 		g.snapshot.release()
@@ -92,14 +117,14 @@ func (g *Graph) Close() {
 }
 
 // Passages returns the number of passages.
-func (g *Graph) Passages() int { return g.passages }
+func (g *segmentGraph) Passages() int { return g.passages }
 
 // passageNumber returns the number of a passage, which has the view in its upper half and the row
 // in its lower half.
 func passageNumber(view int, row uint32) uint64 { return uint64(view)<<32 | uint64(row) }
 
 // Passage returns the number of a chunk's passage. ok is false if the passage is not in the graph.
-func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
+func (g *segmentGraph) Passage(chunk string) (passage uint64, ok bool) {
 	id, ok := parseID(chunk)
 	if !ok || id == (rawID{}) {
 		return 0, false
@@ -114,18 +139,18 @@ func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 }
 
 // Chunk returns the chunk ID of a passage.
-func (g *Graph) Chunk(passage uint64) string {
+func (g *segmentGraph) Chunk(passage uint64) string {
 	v := g.views[passage>>32]
 	return hex.EncodeToString(id(v.segment.ids, uint32(passage)))
 }
 
 // Compare compares passages by their chunk IDs.
-func (g *Graph) Compare(a, b uint64) int {
+func (g *segmentGraph) Compare(a, b uint64) int {
 	return bytes.Compare(id(g.views[a>>32].segment.ids, uint32(a)), id(g.views[b>>32].segment.ids, uint32(b)))
 }
 
 // Entity returns the number of the entity with the given key, whether or not a passage names it.
-func (g *Graph) Entity(key string) uint32 {
+func (g *segmentGraph) Entity(key string) uint32 {
 	n, ok := g.byKey[key]
 	if !ok {
 		n = uint32(len(g.entities))
@@ -136,10 +161,10 @@ func (g *Graph) Entity(key string) uint32 {
 }
 
 // Key returns the key of an entity.
-func (g *Graph) Key(entity uint32) string { return g.entities[entity].key }
+func (g *segmentGraph) Key(entity uint32) string { return g.entities[entity].key }
 
 // Entities calls f for each entity that a passage names. The order depends only on the passage.
-func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) error {
+func (g *segmentGraph) Entities(passage uint64, f func(entity uint32, title bool)) error {
 	view := &g.views[passage>>32]
 	row, err := view.segment.mentions.of(uint32(passage), g.row[:0])
 	if err != nil {
@@ -163,7 +188,7 @@ func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) erro
 }
 
 // Count returns the number of passages that name an entity.
-func (g *Graph) Count(entity uint32) (int, error) {
+func (g *segmentGraph) Count(entity uint32) (int, error) {
 	e := &g.entities[entity]
 	if e.count >= 0 {
 		return e.count, nil
@@ -184,7 +209,7 @@ func (g *Graph) Count(entity uint32) (int, error) {
 }
 
 // lookup finds an entity's postings in all views.
-func (g *Graph) lookup(e *graphEntity) error {
+func (g *segmentGraph) lookup(e *graphEntity) error {
 	if e.lists != nil {
 		return nil
 	}
@@ -205,7 +230,7 @@ func (g *Graph) lookup(e *graphEntity) error {
 
 // Named calls f for each passage that names an entity. title reports whether the passage stands
 // under the entity as its title.
-func (g *Graph) Named(entity uint32, f func(passage uint64, title bool)) error {
+func (g *segmentGraph) Named(entity uint32, f func(passage uint64, title bool)) error {
 	e := &g.entities[entity]
 	if err := g.lookup(e); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store/internal/relational"
@@ -78,8 +79,7 @@ func (d *database) Row(ctx context.Context, query string, args []any, dest ...an
 // reading calls fn with a connection, and again with another one if that was lost before fn got a
 // reply.
 func (d *database) reading(ctx context.Context, fn func(*session) error) error {
-	const most = 3
-	for i := 1; ; i++ {
+	for deadline := time.Now().Add(connectWait); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (d *database) reading(ctx context.Context, fn func(*session) error) error {
 		}
 		err = fn(s)
 		release()
-		if i == most || !isLost(err) {
+		if !isLost(err) || time.Now().After(deadline) {
 			return classify(err)
 		}
 	}
@@ -120,7 +120,7 @@ func final(err error) error {
 	if !isLost(err) {
 		return err
 	}
-	return fmt.Errorf("%v", err)
+	return fmt.Errorf("%w: %v", assay.ErrUnavailable, err)
 }
 
 // Updater implements relational.Database.

@@ -66,7 +66,7 @@ func (d *database) Integrity(ctx context.Context, r relational.Reader, report fu
 	if err != nil {
 		return err
 	}
-	wanted, err := d.s.definitions.of(ctx, d)
+	wanted, err := d.s.definitionsOf(ctx, d)
 	if err != nil || wanted == nil {
 		return err
 	}
@@ -147,33 +147,32 @@ func readDefinitions(each func(string, []any, func(func(...any) error) error) er
 	return all, err
 }
 
-// definitions caches what the migrations define, by part.
-type definitions struct {
-	mu  sync.Mutex
-	all map[string]map[string]string
-}
+// definitions caches what the migrations define, by part and version of the server.
+var definitions sync.Map // map[string]string by string
 
-// of returns what the migrations define for a database, or nil if the user may not become the owner.
-func (c *definitions) of(ctx context.Context, d *database) (map[string]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := string(d.part)
+// definitionsOf returns what the migrations define for a database, or nil if the user may not become the
+// owner.
+func (s *Store) definitionsOf(ctx context.Context, d *database) (map[string]string, error) {
+	if s.readOnly {
+		return nil, nil
+	}
 	parts := []part{d.part}
 	if d.system {
-		key, parts = string(systemPart), []part{systemPart, runsPart}
+		parts = []part{systemPart, runsPart}
 	}
-	if all, ok := c.all[key]; ok || d.s.readOnly {
-		return all, nil
-	}
-	all, err := d.s.defined(ctx, parts)
-	if err != nil {
+	var version string
+	if err := d.Row(ctx, `SELECT version()`, nil, &version); err != nil {
 		return nil, err
 	}
-	if c.all == nil {
-		c.all = map[string]map[string]string{}
+	key := fmt.Sprint(parts, version)
+	if all, ok := definitions.Load(key); ok {
+		return all.(map[string]string), nil
 	}
-	c.all[key] = all
-	return all, nil
+	all, err := s.defined(ctx, parts)
+	if err == nil && all != nil {
+		definitions.Store(key, all)
+	}
+	return all, err
 }
 
 // defined creates a schema by the migrations, reads its definitions and drops it.

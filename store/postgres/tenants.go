@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -265,9 +267,34 @@ func (s *Store) DeleteTenant(ctx context.Context, name string, force bool, act s
 		if err := setTenant(ctx, define.Set, info, act, last); err != nil {
 			return err
 		}
-		return removeTenant(context.WithoutCancel(ctx), registry, info)
+		if err := removeTenant(context.WithoutCancel(ctx), registry, info); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, info.Identity)); err != nil {
+			return fmt.Errorf("%w: the tenant is deleted, and its index is removed once no process has it open: %v", assay.ErrLocked, err)
+		}
+		return nil
 	})
 	return wrap(err, "delete tenant %s", name)
+}
+
+// removeFolders removes the local folders of tenants that were deleted, by another machine perhaps. A
+// folder that cannot be removed yet is not an error.
+func (s *Store) removeFolders(ctx context.Context) error {
+	folders, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	infos, err := store.ListTenants(ctx, s.systemWith(s.system).Registry()) // after the folders: none of a new tenant is missing
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if f.IsDir() && !slices.ContainsFunc(infos, func(info store.TenantInfo) bool { return info.Identity == f.Name() }) {
+			_ = os.RemoveAll(filepath.Join(s.dir, f.Name()))
+		}
+	}
+	return nil
 }
 
 // dropSchemas drops the schemas of a tenant. The role is ownerRole.

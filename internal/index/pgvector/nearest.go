@@ -177,7 +177,7 @@ func (n *neighbours) exactly(ctx context.Context) ([]index.Hit, error) {
 // approximate scans the HNSW index until enough vectors of the scope are found. The result may be
 // shorter than limit.
 func (n *neighbours) approximate(ctx context.Context) ([]index.Hit, error) {
-	scan := min(1000, max(minScan, 2*n.limit))
+	scan := min(maxScan, max(n.settings.scan, 2*n.limit))
 	settings := fmt.Sprintf(`SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = %d; SET LOCAL hnsw.max_scan_tuples = %d`,
 		scan, 20*sparse*max(scan, n.limit))
 	if _, err := n.tx.Exec(ctx, settings); err != nil {
@@ -190,9 +190,8 @@ func (n *neighbours) approximate(ctx context.Context) ([]index.Hit, error) {
 		WHERE `+where+` ORDER BY `+distance+` LIMIT `+a.add(n.limit)+`) AS b JOIN chunk c ON c.no = b.chunk`, a)
 }
 
-// minScan is the least hnsw.ef_search. With 200, on 50,000 passage vectors of 384 dimensions,
-// recall@10 is above 0.99.
-const minScan = 200
+// maxScan is the limit of hnsw.ef_search.
+const maxScan = 1000
 
 // distance returns the distance of vector v from the query.
 func (n *neighbours) distance(a *arguments) string {

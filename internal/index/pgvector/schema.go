@@ -53,6 +53,7 @@ var statements = []string{
 	`CREATE TABLE passage (chunk bigint PRIMARY KEY, id uuid NOT NULL, document bigint NOT NULL, class integer NOT NULL,
 		terms bigint[] NOT NULL, keys text[] NOT NULL, titles boolean[] NOT NULL)`,
 	`CREATE INDEX passage_document ON passage (document)`,
+	`CREATE UNIQUE INDEX passage_id ON passage (id)`,
 
 	// sequence is that of the source up to which the vectors of a model are complete. They are in
 	// the table vector_NO, which exists if dimensions is not 0. No number is used twice.
