@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"store":                {"limit"},
 	"run":                  {},
 	"audit":                {"store"},
+	"store/move":           {"store", "audit", "internal/index"},
 	"identity":             {"store"},
 	"backup":               {"store"},
 	"webhook":              {"store"},
@@ -63,7 +64,7 @@ var allowed = map[string][]string{
 	"scripts":              {},
 	"scripts/load":         {"engine", "identity", "server"}, // a program
 	"standalone":           {"engine", "parse", "provider"},
-	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
 }
 

@@ -50,15 +50,15 @@ func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Requ
 
 // ask implements Ask and Answer; emit may be nil.
 func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request, emit func(Event)) (assay.Answer, error) {
-	p, err := e.prepare(ctx, principal, req, nil)
+	p, err := e.prepare(ctx, principal, req, nil, "")
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	return p.drive(ctx, emit)
 }
 
-// prepare stores a run for a question. A nil promise is none.
-func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Request, promise *store.Promise) (*preparedRun, error) {
+// prepare stores a run for a question. A nil promise is none. nodes is storedRequest.Nodes.
+func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Request, promise *store.Promise, nodes string) (*preparedRun, error) {
 	req, err := e.check(ctx, principal, req)
 	if err != nil {
 		return nil, err
@@ -76,6 +76,7 @@ func (e *Engine) prepare(ctx context.Context, principal assay.Principal, req Req
 	if err != nil {
 		return nil, p.abandon(err)
 	}
+	began.Nodes = nodes
 	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
 		if began.Earlier, err = e.earlierRuns(ctx, began.Key, req.Question); err != nil {
 			return nil, p.abandon(err)
@@ -229,6 +230,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	}
 	probe := assay.Query{Text: req.Question, Collections: req.Collections, Filter: req.Filter, Limit: 1, Mode: assay.ModeText}
 	_, err = retriever.Retrieve(ctx, principal.Access(), probe)
+	if errors.Is(err, assay.ErrInvalid) && e.filterOfService(principal.Access(), req) {
+		err = nil
+	}
 	return req, err
 }
 
@@ -310,7 +314,7 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 		return assay.Answer{}, true, err
 	}
 	builtin = builtin.forRun(req)
-	retriever, err := e.wrap(builtin)
+	retriever, err := e.wrap(e.withServices(builtin, req.Local))
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
@@ -335,11 +339,14 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
-	tools := runTools{retriever: retriever, services: builtin.services()}
+	tools := runTools{retriever: retriever, services: e.serviceNames(builtin.services(), req.Local)}
 	answer, err = e.answer(ctx, r, req, session, tools, observed.texts(drafts(r.ID, emit)))
 	observer.complete(&answer, req)
 	if halted := session.Finish(); halted != nil {
 		return assay.Answer{}, !errors.Is(halted, assay.ErrDiverged), halted
+	}
+	if errors.Is(err, errNodeEnded) {
+		return assay.Answer{}, true, err
 	}
 	return answer, false, err
 }
@@ -361,6 +368,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req storedRequest, ses
 		return assay.Answer{}, err
 	}
 	scope := session.Scope()
+	env.After = req.until.after(session)
 	answer, err := strategy.Ask(ctx, scope, env, req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err

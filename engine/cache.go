@@ -110,6 +110,7 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.NoCache = "", "", nil, false
 	d.Request.Review, d.Request.Guarded = "", false // they decide who sees the answer
 	d.Request.Outline = nil                         // it follows from the question
+	d.Request.Nodes = ""                            // it decides who drives the run
 	d.Request.NamedCollections = nil                // it follows from the question and the collections
 	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))

@@ -36,7 +36,7 @@ const minFreeBytes = 64 << 20
 // checks that it could run and changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, config: config, name: cmp.Or(config.Tenant, DefaultTenant)}
-	if config.Store != nil || x.directory() {
+	if config.remote() || x.directory() {
 		x.store()
 	}
 	x.reader()
@@ -62,7 +62,9 @@ func (x *examination) store() {
 		return
 	}
 	if own != nil {
-		x.fine("data directory", "%s", x.config.Dir)
+		if x.config.Dir != "" {
+			x.fine("data directory", "%s", x.config.Dir)
+		}
 		defer func() { x.failed("databases", own.Close()) }()
 	}
 	if !x.databases(s) {
@@ -86,7 +88,7 @@ func (x *examination) store() {
 func (x *examination) stops(s store.Store) {
 	registries := []store.Registry{x.tenant.Registry()}
 	_, err := os.Stat(filepath.Join(x.config.Dir, "system.db")) // System would create it
-	if x.config.Store != nil || err == nil {
+	if x.config.remote() || err == nil {
 		system, err := s.System(x.ctx)
 		if x.failed("stops", err) {
 			return

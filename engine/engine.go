@@ -31,7 +31,7 @@ import (
 // DefaultTenant is the tenant of a Config that names none.
 const DefaultTenant = store.DefaultTenant
 
-// A Config configures an Engine. Either Dir or Store is required; all other fields are optional.
+// A Config configures an Engine. One of Dir, Store and OpenStore is required; all other fields are optional.
 type Config struct {
 	// Dir is the data directory, a store on this machine (see package store/sqlite). A missing or
 	// empty directory is initialised.
@@ -39,6 +39,10 @@ type Config struct {
 
 	// Store holds the data instead of a data directory. The caller closes it after the engine.
 	Store store.Store
+
+	// OpenStore opens the store that holds the data instead of a data directory. It is called once, and
+	// the engine closes the store.
+	OpenStore func(context.Context) (store.Store, error)
 
 	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant, which is created
 	// if it does not exist.
@@ -86,6 +90,10 @@ type Config struct {
 	// or replaces. Its hits must be passages of the engine's documents, because citations are read
 	// back from the store, and the principal's Access must allow them. Answers are not cached.
 	Retriever func(builtin assay.Retriever) assay.Retriever
+
+	// Services are searched beside the documents, each as a collection of its own. Their passages are
+	// cited from the journal of the run, which is all that is kept of them. Answers are not cached.
+	Services []SearchService
 
 	// Strategy, Limits and Settings are the defaults for requests that do not set them. An empty
 	// Strategy is "auto"; zero fields of Limits and Settings have their own defaults.
@@ -164,6 +172,8 @@ type Engine struct {
 	pageImages      *pageImages
 	suggested       contentCache[[]Suggestion]
 	counted         contentCache[map[string]int] // documents by collection
+	patience        time.Duration                // of an ingest; see writerPatience
+	fewTime         time.Duration                // of WaitFew; see fewTime
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
@@ -190,7 +200,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages()}
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages(), patience: writerPatience, fewTime: fewTime}
 	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
@@ -218,8 +228,11 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 
 // complete validates c and fills in the defaults.
 func (c Config) complete() (Config, error) {
-	if c.Dir != "" && c.Store != nil {
+	if c.Dir != "" && (c.Store != nil || c.OpenStore != nil) {
 		return c, fmt.Errorf("open an engine: both a data directory, %s, and a store are given: %w", c.Dir, assay.ErrInvalid)
+	}
+	if c.Store != nil && c.OpenStore != nil {
+		return c, fmt.Errorf("open an engine: both a store and a way to open one are given: %w", assay.ErrInvalid)
 	}
 	c.Tenant = cmp.Or(c.Tenant, DefaultTenant)
 	if c.Now == nil {
@@ -247,6 +260,9 @@ func (c Config) complete() (Config, error) {
 	if err := strategy.CheckSpecs(c.Strategies); err != nil {
 		return c, err
 	}
+	if err := c.checkServices(); err != nil {
+		return c, err
+	}
 	_, err := strategy.Lookup(c.Strategy, c.Strategies...)
 	return c, err
 }
@@ -256,6 +272,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	if c.Store != nil {
 		return c.Store, nil, nil
 	}
+	if c.OpenStore != nil {
+		if s, err = c.OpenStore(ctx); err != nil {
+			return nil, nil, err
+		}
+		return s, s, nil
+	}
 	opened, err := sqlite.Open(ctx, c.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -263,9 +285,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	return opened, opened, nil
 }
 
+// remote reports whether the data is not in a data directory.
+func (c Config) remote() bool { return c.Store != nil || c.OpenStore != nil }
+
 // opening wraps the error of opening the tenant.
 func (c Config) opening(err error) error {
-	if c.Store != nil {
+	if c.remote() {
 		return fmt.Errorf("open tenant %s: %w", c.Tenant, err)
 	}
 	return fmt.Errorf("open data directory %s: %w", c.Dir, err)

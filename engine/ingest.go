@@ -126,7 +126,7 @@ const fewTime = 2 * time.Second
 // embedFew embeds a few passages for at most fewTime. Errors are ignored, because the report
 // counts the missing vectors and they are made later.
 func (e *Engine) embedFew(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, fewTime)
+	ctx, cancel := context.WithTimeout(ctx, e.fewTime)
 	defer cancel()
 	_, _ = e.Embed(ctx, nil)
 }
@@ -135,7 +135,7 @@ func (e *Engine) embedFew(ctx context.Context) {
 func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (IngestReport, error) {
 	defer e.embedder.ingesting()()
 	report := IngestReport{Skipped: []Skipped{}}
-	err := e.write(ctx, writerPatience, func(w store.Writer) (err error) {
+	err := e.write(ctx, e.patience, func(w store.Writer) (err error) {
 		if req.RetryFailed && len(req.Paths) == 0 {
 			report, err = e.retryFailed(ctx, w, req)
 		} else {
@@ -258,7 +258,7 @@ func (e *Engine) ingestOptions(ctx context.Context, req IngestRequest) (ingest.O
 
 // ownPaths returns the folders of the engine's own files, which are never ingested.
 func (e *Engine) ownPaths() []string {
-	if e.config.Store == nil {
+	if e.config.Dir != "" {
 		return []string{e.config.Dir} // holds the index as well
 	}
 	return []string{e.indexDir.path}

@@ -309,7 +309,7 @@ func (s *Session) Begin(ctx context.Context, req Request) (string, error) {
 		if err := c.checkRequest(ctx, &req); err != nil {
 			return nil, err
 		}
-		return c.engine.prepare(ctx, c.principal, req, promise)
+		return c.engine.prepare(ctx, c.principal, req, promise, "")
 	})
 }
 

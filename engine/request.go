@@ -129,6 +129,12 @@ type storedRequest struct {
 	// the runs under that key with the same question.
 	Key     string             `json:"key,omitempty"`
 	Earlier []strategy.Earlier `json:"earlier,omitempty"`
+
+	// Nodes is a hash of the request of a run that is driven node by node; empty: the run is driven
+	// as a whole.
+	Nodes string `json:"nodes,omitempty"`
+
+	until *nodeEnd // where this process stops driving the run; nil: at its end
 }
 
 // complete validates r and fills in the defaults. wall is the default wall time before scaling by

@@ -160,6 +160,14 @@ func (r *Run) Finish() error {
 	return &DivergenceError{Path: first.Path, Reason: NotTaken, Recorded: first.Input, Steps: len(untaken)}
 }
 
+// Taken returns the number of steps taken so far, those in the journal included. Between two steps it is
+// the number of records.
+func (r *Run) Taken() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.taken)
+}
+
 // activeAt returns the run's active time at time t of its clock.
 func (r *Run) activeAt(t time.Time) time.Duration { return r.base + max(0, t.Sub(r.start)) }
 

@@ -22,6 +22,10 @@ type Env struct {
 	// step. The output is unverified. Calls of parallel branches mix.
 	Stream func(path string, d llm.Delta)
 
+	// After, if not nil, is called by Reflect after each node except the finaliser. An error ends the
+	// strategy with that error.
+	After func(ctx context.Context, p Progress) error
+
 	state
 }
 

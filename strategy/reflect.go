@@ -25,9 +25,9 @@ var reflectSpec = Spec{
 
 // Reflect has six nodes. A planner splits the question into sub-questions, a retriever searches for
 // them, an analyst sorts the evidence and names open points, and a reflector decides whether the
-// evidence covers the question. If it does not, a router searches for the best sub-query for the
-// open points. Finally a finalizer writes. Settings.Reflect limits the rounds of retriever, analyst
-// and reflector.
+// evidence covers the question. A router returns to the planner, which then names the best sub-query for the
+// open points, or goes on to the finaliser, which writes. Settings.Reflect limits the rounds of
+// planner, retriever, analyst and reflector.
 //
 // A question is answered only if the reflector returned COMPLETED with a coverage of at least
 // Settings.Reflect.Coverage, and the evidence for each part was graded sufficient. Points that the
@@ -35,15 +35,161 @@ var reflectSpec = Spec{
 // COMPLETED. The answer's Review has the verdict, justification, coverage, threshold and history of
 // queries, answers and sources.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
-	env = env.withDefaults()
-	plan, notes, err := env.plan(ctx, s)
+	r := &reflectRun{env: env.withDefaults(), stop: assay.StopIterationLimit}
+	for node := PlannerNode; node != FinaliserNode; node = r.next(node) {
+		if err := r.do(ctx, s, node); err != nil {
+			return Result{}, err
+		}
+		if env.After == nil {
+			continue
+		}
+		if err := env.After(ctx, r.progress(node)); err != nil {
+			return Result{}, err
+		}
+	}
+	return r.finalise(ctx, s)
+}
+
+// A Node is a node of Reflect that has steps, which the router has not.
+type Node string
+
+// The nodes of Reflect, in their order.
+const (
+	PlannerNode   Node = "planner"
+	RetrieverNode Node = "retriever"
+	AnalystNode   Node = "analyst"
+	ReflectorNode Node = "reflector"
+	FinaliserNode Node = "finaliser"
+)
+
+// MaxRoutes is the usual number of reflections after which the router goes on to the finaliser,
+// whatever their verdict.
+const MaxRoutes = 3
+
+// Route is the router of Reflect: it returns the node that follows a reflection. routes counts the
+// reflections so far, and most is the number after which the rounds end.
+func Route(verdict role.ReflectionStatus, routes, most int) Node {
+	if verdict == role.CompletedStatus || routes >= most {
+		return FinaliserNode
+	}
+	return PlannerNode
+}
+
+// Progress is the state of Reflect after a node.
+type Progress struct {
+	Node     Node
+	Round    int                   // that the node belongs to, from 0
+	Routes   int                   // reflections so far
+	Verdict  role.ReflectionStatus // of the last reflection; empty: none yet
+	Coverage *float64              // by the last reflection; nil: the reflector was not asked
+	Queries  int                   // searches so far
+	Evidence []assay.Evidence      // of the last analysis
+	Ended    bool                  // the finaliser follows, without another reflection
+	Stop     assay.Stop            // why the rounds ended; empty: they go on
+}
+
+// reflectRun is the state of Reflect.
+type reflectRun struct {
+	env       Env
+	plan      role.Plan     // without the parts beyond the limit
+	found     []subQuestion // those beyond the limit of parts are not searched
+	history   searchHistory // of all sub-questions
+	query     string        // the planner's last, after the first round
+	at        int           // index of the sub-question that it is searched for
+	dry       noProgressCount
+	evidence  []assay.Evidence
+	open      []string // by the last analysis
+	known     []string // by the last analysis
+	last      role.Reflection
+	routes    int // number of reflections
+	made      int // number of analyses
+	completed bool
+	ended     bool // the rounds end before a reflection
+	stop      assay.Stop
+	failure   error   // that ended the rounds; nil: none
+	unplanned *Result // of a run that could not plan; nil: there is a plan
+}
+
+// next returns the node that follows a node.
+func (r *reflectRun) next(node Node) Node {
+	switch {
+	case r.ended:
+		return FinaliserNode
+	case node == PlannerNode:
+		return RetrieverNode
+	case node == RetrieverNode:
+		return AnalystNode
+	case node == AnalystNode:
+		return ReflectorNode
+	}
+	return Route(r.verdict(), r.routes, r.env.Settings.Reflect.Rounds)
+}
+
+// verdict returns the verdict of the last reflection.
+func (r *reflectRun) verdict() role.ReflectionStatus {
+	if r.completed {
+		return role.CompletedStatus
+	}
+	return role.IncompleteStatus
+}
+
+// progress returns the state after a node.
+func (r *reflectRun) progress(node Node) Progress {
+	p := Progress{Node: node, Round: r.routes, Routes: r.routes, Queries: len(r.history), Evidence: r.evidence, Ended: r.ended}
+	if node == ReflectorNode && !r.ended {
+		p.Round--
+	}
+	if r.routes > 0 {
+		p.Verdict = r.verdict()
+	}
+	if r.last.Status != "" {
+		p.Coverage = new(r.last.Coverage)
+	}
+	if r.ended || r.next(node) == FinaliserNode {
+		p.Stop = r.stop
+	}
+	return p
+}
+
+// do takes the steps of a node. The end of the budget ends the rounds.
+func (r *reflectRun) do(ctx context.Context, s run.Scope, node Node) error {
+	var err error
+	round := s.Sub("round", r.routes)
+	switch {
+	case node == PlannerNode && r.routes == 0:
+		err = r.planParts(ctx, s)
+	case node == PlannerNode:
+		err = r.planQuery(ctx, round)
+	case node == RetrieverNode && r.routes == 0:
+		err = r.retrieveParts(ctx, round)
+	case node == RetrieverNode:
+		err = r.retrieveQuery(ctx, round)
+	case node == AnalystNode:
+		err = r.analyse(ctx, round)
+	case node == ReflectorNode:
+		err = r.reflect(ctx, round)
+	}
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable("reflect", stop, err, notes), nil
+		r.ended, r.stop, r.failure = true, stop, err
+		return nil
+	}
+	return err
+}
+
+// end ends the rounds.
+func (r *reflectRun) end(stop assay.Stop) { r.ended, r.stop = true, stop }
+
+// planParts splits the question into sub-questions.
+func (r *reflectRun) planParts(ctx context.Context, s run.Scope) error {
+	plan, notes, err := r.env.plan(ctx, s)
+	if stop := stopOf(err); stop != "" {
+		result := r.env.unplannable("reflect", stop, err, notes)
+		r.unplanned = &result
 	}
 	if err != nil {
-		return Result{}, err
+		return err
 	}
-	r := reflectLoop{found: make([]subQuestion, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	r.found = make([]subQuestion, len(plan.SubQuestions))
 	spelled := displayQuestions(plan)
 	for i, sub := range plan.SubQuestions {
 		r.found[i] = subQuestion{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
@@ -54,35 +200,58 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		}
 	}
 	r.found[0].notes.join(notes)
-	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), env.Limits.Parts)]
-	if err := r.rounds(ctx, s, env, plan); err != nil {
-		return Result{}, err
+	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), r.env.Limits.Parts)]
+	r.plan = plan
+	return nil
+}
+
+// planQuery asks for the next query for the open points. It belongs to the part that shares the most
+// words with it, preferably one that is not graded sufficient, among those whose time is not over.
+func (r *reflectRun) planQuery(ctx context.Context, s run.Scope) error {
+	query, stop, err := r.env.nextQuery(ctx, s, r.env.Question, &r.found[0], r.history, r.open)
+	if err != nil {
+		return err
 	}
+	if stop != "" {
+		r.end(stop)
+		return nil
+	}
+	if r.query, r.at = query, nearest(r.searched(), query); r.at < 0 {
+		r.end(assay.StopDeadline)
+	}
+	return nil
+}
+
+// searched returns the sub-questions that are searched.
+func (r *reflectRun) searched() []subQuestion { return r.found[:len(r.plan.SubQuestions)] }
+
+// finalise sets the stop reason of each part and finishes.
+func (r *reflectRun) finalise(ctx context.Context, s run.Scope) (Result, error) {
+	if r.unplanned != nil {
+		return *r.unplanned, nil
+	}
+	searched := r.searched()
+	for i := range searched {
+		switch {
+		case r.failure != nil:
+			searched[i].endSearch(r.stop, r.failure)
+		case !searched[i].cutShort():
+			searched[i].stop = r.stop
+		}
+	}
+	env := r.env
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
-	answer.Review = r.review(env)
+	answer.Review = r.review()
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
 		answer.holdBack(env.roleGaps(env.Question, r.open, env.byModel(role.AnalystTask)), "the reflector did not judge the question covered")
 	}
 	return answer, err
 }
 
-// reflectLoop is the state of the loop.
-type reflectLoop struct {
-	found     []subQuestion // those beyond the limit of parts are not searched
-	history   searchHistory // of all sub-questions
-	open      []string      // by the last analysis
-	last      role.Reflection
-	made      int // number of rounds
-	completed bool
-	stop      assay.Stop
-}
-
 // review returns the Review of the answer.
-func (r *reflectLoop) review(env Env) *assay.Review {
-	out := &assay.Review{Verdict: string(role.IncompleteStatus), Iterations: r.made}
-	if r.completed {
-		out.Verdict = string(role.CompletedStatus)
-	}
+func (r *reflectRun) review() *assay.Review {
+	env := r.env
+	out := &assay.Review{Verdict: string(r.verdict()), Iterations: r.made}
 	if r.last.Status != "" {
 		coverage := r.last.Coverage
 		threshold := env.Settings.Reflect.Coverage
@@ -95,61 +264,10 @@ func (r *reflectLoop) review(env Env) *assay.Review {
 	return out
 }
 
-// rounds searches and reflects until the reflector is satisfied, and sets the stop reason of each
-// part.
-func (r *reflectLoop) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	looked := r.found[:len(plan.SubQuestions)]
-	err := r.continueRounds(ctx, s, env, plan)
-	stop := stopOf(err)
-	for i := range looked {
-		switch {
-		case stop != "":
-			looked[i].endSearch(stop, err)
-		case !looked[i].cutShort():
-			looked[i].stop = r.stop
-		}
-	}
-	if stop != "" {
-		return nil
-	}
-	return err
-}
-
-func (r *reflectLoop) continueRounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	var dry noProgressCount
-	for round := range env.Settings.Reflect.Rounds {
-		s := s.Sub("round", round)
-		if round == 0 {
-			if err := r.retrieve(ctx, s, env, plan); err != nil {
-				return err
-			}
-		} else {
-			stop, err := r.route(ctx, s, env, r.found[:len(plan.SubQuestions)], &dry)
-			if err != nil {
-				return err
-			}
-			if stop == "" && dry.stalled() {
-				stop = assay.StopNoProgress
-			}
-			if stop != "" {
-				r.stop = stop
-				return nil
-			}
-		}
-		if err := r.assess(ctx, s, env, round+1); err != nil {
-			return err
-		}
-		if r.completed {
-			r.stop = assay.StopSufficient
-			return nil
-		}
-	}
-	return nil
-}
-
-// retrieve searches once for each sub-question. One that needs others is searched with the names
+// retrieveParts searches once for each sub-question. One that needs others is searched with the names
 // from their hits.
-func (r *reflectLoop) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+func (r *reflectRun) retrieveParts(ctx context.Context, s run.Scope) error {
+	env, plan := r.env, r.plan
 	trails := make([]searchHistory, len(plan.SubQuestions))
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
@@ -172,27 +290,22 @@ func (r *reflectLoop) retrieve(ctx context.Context, s run.Scope, env Env, plan r
 	return nil
 }
 
-// route searches for the open points with the querier's next query. The hits are added to the part
-// that shares the most words with it, preferably one that is not graded sufficient, among those
-// whose time is not over.
-func (r *reflectLoop) route(ctx context.Context, s run.Scope, env Env, looked []subQuestion, dry *noProgressCount) (stop assay.Stop, err error) {
-	query, stop, err := env.nextQuery(ctx, s, env.Question, &r.found[0], r.history, r.open)
-	if err != nil || stop != "" {
-		return stop, err
-	}
-	at := nearest(looked, query)
-	if at < 0 {
-		return assay.StopDeadline, nil
-	}
-	sq := &looked[at]
-	return "", sq.inTime(ctx, s, env, func(s run.Scope) error {
-		fresh, err := sq.searchNext(ctx, s, env, query, &r.history)
+// retrieveQuery searches for the planner's query and adds the hits to its part. It ends the rounds if
+// the last searches found few new passages.
+func (r *reflectRun) retrieveQuery(ctx context.Context, s run.Scope) error {
+	sq := &r.found[r.at]
+	err := sq.inTime(ctx, s, r.env, func(s run.Scope) error {
+		fresh, err := sq.searchNext(ctx, s, r.env, r.query, &r.history)
 		if err != nil {
 			return err
 		}
-		dry.add(fresh, sq.lastHits)
-		return sq.gradeAboveFloor(ctx, s, env)
+		r.dry.add(fresh, sq.lastHits)
+		return sq.gradeAboveFloor(ctx, s, r.env)
 	})
+	if err == nil && r.dry.stalled() {
+		r.end(assay.StopNoProgress)
+	}
+	return err
 }
 
 // nearest returns the index of the sub-question whose question shares the most words with the query. It
@@ -222,12 +335,12 @@ func nearest(found []subQuestion, query string) int {
 	return best
 }
 
-// assess asks the analyst to sort the evidence, and the reflector whether it covers the question.
-// Without evidence it asks neither.
-func (r *reflectLoop) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
-	r.made = rounds
+// analyse has the analyst sort the evidence. Without evidence it does not ask, and all parts are open.
+func (r *reflectRun) analyse(ctx context.Context, s run.Scope) error {
+	env := r.env
+	r.made = r.routes + 1
 	evidence, parts := env.numberEvidence(r.found)
-	r.open = nil
+	r.evidence, r.open, r.known = evidence, nil, nil
 	if len(evidence) == 0 {
 		for _, sq := range r.found {
 			r.open = append(r.open, questionSources(env.Question).line(sq.displayText()))
@@ -238,19 +351,28 @@ func (r *reflectLoop) assess(ctx context.Context, s run.Scope, env Env, rounds i
 	if err != nil {
 		return err
 	}
-	r.open = questionSources(env.Question).lines(analysis.Open)
-	known := knownBy(analysis, evidence)
-	if len(known) == 0 {
-		return nil
+	r.open, r.known = questionSources(env.Question).lines(analysis.Open), knownBy(analysis, evidence)
+	return nil
+}
+
+// reflect asks the reflector whether the evidence covers the question. If nothing is known, it does not
+// ask, and the question is not covered.
+func (r *reflectRun) reflect(ctx context.Context, s run.Scope) error {
+	env := r.env
+	if len(r.known) > 0 {
+		threshold := env.Settings.Reflect.Coverage
+		in := role.ReflectInput{Question: env.Question, Known: r.known, Open: r.open, Rounds: r.made, Threshold: threshold}
+		last, err := env.reflect(ctx, s, in, &r.found[0].notes)
+		if err != nil {
+			return err
+		}
+		r.last = last
+		r.completed = last.Status == role.CompletedStatus && last.Failure == "" && last.Coverage >= threshold
 	}
-	word, err := env.reflect(ctx, s, role.ReflectInput{
-		Question: env.Question, Known: known, Open: r.open, Rounds: rounds, Threshold: env.Settings.Reflect.Coverage,
-	}, &r.found[0].notes)
-	if err != nil {
-		return err
+	r.routes++
+	if r.completed {
+		r.stop = assay.StopSufficient
 	}
-	r.last = word
-	r.completed = word.Status == role.CompletedStatus && word.Failure == "" && word.Coverage >= env.Settings.Reflect.Coverage
 	return nil
 }
 

@@ -120,7 +120,7 @@ func loadChange(ctx context.Context, s Reader, document int64, change *assay.Cha
 }
 
 const versionChunksQuery = `
-SELECT id, ordinal, kind, start, end, headings, parent, tokens, origin FROM chunks WHERE version = ? ORDER BY ordinal`
+SELECT id, ordinal, kind, start, "end", headings, parent, tokens, origin FROM chunks WHERE version = ? ORDER BY ordinal`
 
 // loadDocument reads the document whose documentColumns the query selects, with its text, and
 // returns the number of its version.

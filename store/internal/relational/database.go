@@ -82,6 +82,9 @@ type Dialect interface {
 	// Unhex is the bytes of a hexadecimal text.
 	Unhex(text string) string
 
+	// Least is the lesser of two integers.
+	Least(a, b string) string
+
 	// Array is the JSON array of a query's single column.
 	Array(query, column string) string
 

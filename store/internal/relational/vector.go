@@ -125,7 +125,7 @@ func (p *change) putVector(ctx context.Context, model int64, r vectorRow) error 
 	n, err := p.t.Exec(ctx, `
 INSERT INTO vectors (model, hash, sequence, data)
 SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM chunks WHERE hash = ?2)
-ON CONFLICT (hash, model) DO UPDATE SET sequence = excluded.sequence, data = excluded.data WHERE data <> excluded.data`,
+ON CONFLICT (hash, model) DO UPDATE SET sequence = excluded.sequence, data = excluded.data WHERE vectors.data <> excluded.data`,
 		model, r.hash, p.sequence, r.data)
 	p.changed = p.changed || n > 0
 	return err

@@ -418,7 +418,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	for i := range r.chunks {
 		h := &r.chunks[i]
 		_, err := p.t.Exec(ctx, `
-INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens, origin, hash)
+INSERT INTO chunks (version, ordinal, id, kind, start, "end", headings, parent, tokens, origin, hash)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.origin, h.hash)
 		if err != nil {
