@@ -217,18 +217,14 @@ func (w *writer) run(ctx context.Context) error {
 // claim makes a claim for the next commit. Claims that were not committed become void.
 func (w *writer) claim(ctx context.Context) error {
 	next := w.st.clone()
-	var lost []int64
-	for n := next.Committed + 1; n <= next.Claim; n++ {
-		lost = append(lost, n)
-	}
-	next.Void = append(next.Void, lost...)
+	lost, some := next.avoid()
 	next.Claim++
 	next.Nonce = strings.ToLower(rand.Text())
 	if err := w.write(ctx, next); err != nil {
 		return err
 	}
-	if len(lost) > 0 {
-		return w.remove(ctx, termsQuery("claim", lost))
+	if some {
+		return w.remove(ctx, claimsQuery(lost))
 	}
 	return nil
 }
