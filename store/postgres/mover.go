@@ -375,6 +375,10 @@ func (m schemaMover) adoptAll(ctx context.Context, tenants []*relational.Staged,
 				return err
 			}
 		}
+		err := c.script(ctx, fmt.Sprintf(`DROP FUNCTION %[1]s.tell_run CASCADE; ALTER FUNCTION %[2]s.tell_run SET SCHEMA %[1]s`, systemSchema, x.schema(runsPart)))
+		if err != nil {
+			return err
+		}
 		if err := c.script(ctx, `SET LOCAL search_path = `+systemSchema+`, pg_temp`); err != nil {
 			return err
 		}
