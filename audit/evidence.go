@@ -60,20 +60,25 @@ func (t readText) holds(c assay.Citation) bool {
 	return inside && t.Text[from:to] == c.Quote
 }
 
-// textsSearched returns the texts of documents that a search found, with their places.
+// textsSearched returns the texts that a search found, with their places if they are of documents.
 func textsSearched(rec assay.Record) ([]readText, error) {
 	if rec.Kind != assay.StepSearch {
 		return nil, nil
 	}
 	var out struct {
 		Hits []struct {
-			Chunk readText
-			Text  string
+			Chunk  readText
+			Text   string
+			Origin assay.Origin
 		}
 	}
 	err := json.Unmarshal(rec.Output, &out)
 	var texts []readText
 	for _, h := range out.Hits {
+		if h.Origin != assay.FromDocuments { // its document is kept nowhere else
+			texts = append(texts, readText{Text: h.Text, origins: []assay.Origin{h.Origin}})
+			continue
+		}
 		h.Chunk.Text, h.Chunk.place = h.Text, true
 		texts = append(texts, h.Chunk)
 	}

@@ -21,10 +21,10 @@ import (
 )
 
 // budget is the budget of a run against hostile models.
-var budget = assay.Budget{Iterations: 3, Calls: 40, Tokens: 100_000, Wall: 60 * time.Second}
+var budget = assay.Budget{Iterations: 3, Calls: 40, Tokens: 100_000, Wall: 10 * time.Minute}
 
 // hang is longer than any of these runs takes.
-const hang = 5 * time.Minute
+const hang = 15 * time.Minute
 
 // TestHostile runs the attacks of models and servers on all roles but the verifier, and on the
 // verifier alone. OpenAI's chat completions meet all of them as streams, or every third with

@@ -230,6 +230,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	}
 	probe := assay.Query{Text: req.Question, Collections: req.Collections, Filter: req.Filter, Limit: 1, Mode: assay.ModeText}
 	_, err = retriever.Retrieve(ctx, principal.Access(), probe)
+	if errors.Is(err, assay.ErrInvalid) && e.filterOfService(principal.Access(), req) {
+		err = nil
+	}
 	return req, err
 }
 
@@ -311,7 +314,7 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 		return assay.Answer{}, true, err
 	}
 	builtin = builtin.forRun(req)
-	retriever, err := e.wrap(builtin)
+	retriever, err := e.wrap(e.withServices(builtin, req.Local))
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
@@ -336,7 +339,7 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
-	tools := runTools{retriever: retriever, services: builtin.services()}
+	tools := runTools{retriever: retriever, services: e.serviceNames(builtin.services(), req.Local)}
 	answer, err = e.answer(ctx, r, req, session, tools, observed.texts(drafts(r.ID, emit)))
 	observer.complete(&answer, req)
 	halt := session.Finish()

@@ -108,6 +108,9 @@ func runChild(spec string) error {
 	if c.Decide != "" {
 		return errors.Join(decideAsChild(ctx, e, c), e.Close())
 	}
+	if _, err := e.search(ctx); err != nil { // opens the index, which is not what the tests are about
+		return err
+	}
 	spyOn(e, &spy{before: func(context.Context, assay.Query) error {
 		time.Sleep(c.Slow)
 		return nil
@@ -479,6 +482,7 @@ func TestKillEveryStrategy(t *testing.T) {
 		t.Skip("each strategy takes a process of its own, or several")
 	}
 	interrupted := 0
+	span := 50 * time.Millisecond // of the moments of the kills; it follows how fast the runs are
 	for s, name := range strategy.Names() {
 		way := everyWay[s%2]
 		for i := range rounds {
@@ -490,8 +494,7 @@ func TestKillEveryStrategy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			span := 50 * time.Millisecond
-			for try := range 12 {
+			for try := range 24 {
 				c := child{Dir: dir, Run: fmt.Sprintf("%s%d_%d", name, i, try), Every: name, At: at, Clerks: way == "models", Slow: 20 * time.Millisecond}
 				cmd := c.start(t)
 				time.Sleep(rand.N(span))
@@ -513,7 +516,7 @@ func TestKillEveryStrategy(t *testing.T) {
 					interrupted++
 					break
 				}
-				span -= span / 4
+				span = max(span-span/4, time.Millisecond)
 			}
 		}
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/audit"
-	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -36,7 +35,7 @@ const minFreeBytes = 64 << 20
 // checks that it could run and changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, config: config, name: cmp.Or(config.Tenant, DefaultTenant)}
-	if config.Store != nil || x.directory() {
+	if config.remote() || x.directory() {
 		x.store()
 	}
 	x.reader()
@@ -62,7 +61,9 @@ func (x *examination) store() {
 		return
 	}
 	if own != nil {
-		x.fine("data directory", "%s", x.config.Dir)
+		if x.config.Dir != "" {
+			x.fine("data directory", "%s", x.config.Dir)
+		}
 		defer func() { x.failed("databases", own.Close()) }()
 	}
 	if !x.databases(s) {
@@ -86,7 +87,7 @@ func (x *examination) store() {
 func (x *examination) stops(s store.Store) {
 	registries := []store.Registry{x.tenant.Registry()}
 	_, err := os.Stat(filepath.Join(x.config.Dir, "system.db")) // System would create it
-	if x.config.Store != nil || err == nil {
+	if x.config.remote() || err == nil {
 		system, err := s.System(x.ctx)
 		if x.failed("stops", err) {
 			return
@@ -198,7 +199,7 @@ func (x *examination) size() {
 	if x.failed("size", err) {
 		return
 	}
-	index, err := folderSize(x.tenant.IndexDir())
+	index, err := x.indexSize()
 	if x.failed("size", err) {
 		return
 	}
@@ -258,7 +259,7 @@ func (x *examination) documents() {
 // because the next search brings it up to date.
 func (x *examination) index() {
 	dir := x.tenant.IndexDir()
-	if dir == "" {
+	if dir == "" && x.config.OpenIndex == nil {
 		x.fine("index", "rebuilt by each engine")
 		return
 	}
@@ -267,13 +268,17 @@ func (x *examination) index() {
 	if x.failed("index", err) {
 		return
 	}
-	ix, err := index.Open(x.ctx, dir, content)
+	ix, err := x.config.openIndex(x.ctx, x.tenant, dir)
 	if x.failed("index", err) {
 		return
 	}
+	var lost error
+	if l, ok := ix.(loser); ok {
+		lost = l.Lost()
+	}
 	switch held := ix.Sequence(); {
-	case ix.Lost() != nil:
-		x.fine("index", "cannot be used, the next search reads the documents again: %v", ix.Lost())
+	case lost != nil:
+		x.fine("index", "cannot be used, the next search reads the documents again: %v", lost)
 	case held == stored:
 		x.fine("index", "holds all changes, up to %d", stored)
 	default:

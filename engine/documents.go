@@ -28,12 +28,12 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 	if err != nil {
 		return assay.Results{}, err
 	}
-	r, err := e.wrap(builtin)
+	r, err := e.wrap(e.withServices(builtin, false))
 	if err != nil {
 		return assay.Results{}, err
 	}
 	var found assay.Results
-	err = e.meteredSearch(ctx, principal, builtin.services(), func(ctx context.Context) (err error) {
+	err = e.meteredSearch(ctx, principal, e.serviceNames(builtin.services(), false), func(ctx context.Context) (err error) {
 		found, err = r.Retrieve(ctx, principal.Access(), q)
 		return err
 	})
@@ -44,7 +44,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 }
 
 // Explain runs Search and also returns how the results were found. With Config.Retriever it returns
-// assay.ErrInvalid.
+// assay.ErrInvalid. Config.Services are not searched.
 func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (Explanation, error) {
 	ctx = e.outgoing(ctx)
 	defer e.embedder.answering()()
@@ -121,6 +121,9 @@ func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
 // return nothing without a reason.
 func (e *Engine) checkCollections(ctx context.Context, access assay.Access, names []string) error {
 	for _, name := range names {
+		if e.isServiceCollection(access, name) {
+			continue
+		}
 		seen := false
 		for d, err := range e.content.Documents(ctx, name) {
 			if err != nil {

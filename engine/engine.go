@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/graph"
-	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/rerank"
 	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/webfetch"
@@ -31,7 +28,7 @@ import (
 // DefaultTenant is the tenant of a Config that names none.
 const DefaultTenant = store.DefaultTenant
 
-// A Config configures an Engine. Either Dir or Store is required; all other fields are optional.
+// A Config configures an Engine. One of Dir, Store and OpenStore is required; all other fields are optional.
 type Config struct {
 	// Dir is the data directory, a store on this machine (see package store/sqlite). A missing or
 	// empty directory is initialised.
@@ -40,9 +37,17 @@ type Config struct {
 	// Store holds the data instead of a data directory. The caller closes it after the engine.
 	Store store.Store
 
+	// OpenStore opens the store that holds the data instead of a data directory. It is called once, and
+	// the engine closes the store.
+	OpenStore func(context.Context) (store.Store, error)
+
 	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant, which is created
 	// if it does not exist.
 	Tenant string
+
+	// OpenIndex opens the index of a tenant's content, which the engine closes; nil: an index of files
+	// on this machine. Only this program can provide one, because the interface has internal types.
+	OpenIndex func(ctx context.Context, t store.Tenant) (Index, error)
 
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
@@ -86,6 +91,10 @@ type Config struct {
 	// or replaces. Its hits must be passages of the engine's documents, because citations are read
 	// back from the store, and the principal's Access must allow them. Answers are not cached.
 	Retriever func(builtin assay.Retriever) assay.Retriever
+
+	// Services are searched beside the documents, each as a collection of its own. Their passages are
+	// cited from the journal of the run, which is all that is kept of them. Answers are not cached.
+	Services []SearchService
 
 	// Strategy, Limits and Settings are the defaults for requests that do not set them. An empty
 	// Strategy is "auto"; zero fields of Limits and Settings have their own defaults.
@@ -164,13 +173,15 @@ type Engine struct {
 	pageImages      *pageImages
 	suggested       contentCache[[]Suggestion]
 	counted         contentCache[map[string]int] // documents by collection
+	patience        time.Duration                // of an ingest; see writerPatience
+	fewTime         time.Duration                // of WaitFew; see fewTime
 
 	// retriever searches according to chosen. The first search opens the index; operations that
 	// only read runs do not need it.
 	mu        sync.Mutex
 	retriever *searcher
 	chosen    *encoderSelection
-	index     *index.Searcher
+	index     Index
 }
 
 // Open opens a tenant's data. It returns assay.ErrInvalid if config contradicts itself,
@@ -190,12 +201,12 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages()}
+	e := &Engine{config: config, store: own, ranker: ranker, pages: config.Pages, pageImages: newPageImages(), patience: writerPatience, fewTime: fewTime}
 	e.systemStore.store = s
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
 	}
-	if e.indexDir, err = indexDirOf(e.tenant); err != nil {
+	if e.indexDir, err = config.indexDirOf(e.tenant); err != nil {
 		return nil, errors.Join(err, e.tenant.Close(), e.closeStore())
 	}
 	e.content, e.runs = e.tenant.Content(), e.tenant.Runs()
@@ -218,8 +229,11 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 
 // complete validates c and fills in the defaults.
 func (c Config) complete() (Config, error) {
-	if c.Dir != "" && c.Store != nil {
+	if c.Dir != "" && (c.Store != nil || c.OpenStore != nil) {
 		return c, fmt.Errorf("open an engine: both a data directory, %s, and a store are given: %w", c.Dir, assay.ErrInvalid)
+	}
+	if c.Store != nil && c.OpenStore != nil {
+		return c, fmt.Errorf("open an engine: both a store and a way to open one are given: %w", assay.ErrInvalid)
 	}
 	c.Tenant = cmp.Or(c.Tenant, DefaultTenant)
 	if c.Now == nil {
@@ -247,6 +261,9 @@ func (c Config) complete() (Config, error) {
 	if err := strategy.CheckSpecs(c.Strategies); err != nil {
 		return c, err
 	}
+	if err := c.checkServices(); err != nil {
+		return c, err
+	}
 	_, err := strategy.Lookup(c.Strategy, c.Strategies...)
 	return c, err
 }
@@ -256,6 +273,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	if c.Store != nil {
 		return c.Store, nil, nil
 	}
+	if c.OpenStore != nil {
+		if s, err = c.OpenStore(ctx); err != nil {
+			return nil, nil, err
+		}
+		return s, s, nil
+	}
 	opened, err := sqlite.Open(ctx, c.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -263,9 +286,12 @@ func (c Config) open(ctx context.Context) (s store.Store, own io.Closer, err err
 	return opened, opened, nil
 }
 
+// remote reports whether the data is not in a data directory.
+func (c Config) remote() bool { return c.Store != nil || c.OpenStore != nil }
+
 // opening wraps the error of opening the tenant.
 func (c Config) opening(err error) error {
-	if c.Store != nil {
+	if c.remote() {
 		return fmt.Errorf("open tenant %s: %w", c.Tenant, err)
 	}
 	return fmt.Errorf("open data directory %s: %w", c.Dir, err)
@@ -340,31 +366,6 @@ func (e *Engine) closeStore() error {
 	return e.store.Close()
 }
 
-// An indexDir is the folder of the index.
-type indexDir struct {
-	path      string
-	temporary string // removed by close; empty: the folder is the tenant's
-}
-
-// indexDirOf returns the folder of a tenant's index, or a temporary one if the tenant has none.
-func indexDirOf(t store.Tenant) (indexDir, error) {
-	if path := t.IndexDir(); path != "" {
-		return indexDir{path: path}, nil
-	}
-	temporary, err := os.MkdirTemp("", "assay-index-*")
-	if err != nil {
-		return indexDir{}, fmt.Errorf("create a folder for the index: %w", err)
-	}
-	return indexDir{path: filepath.Join(temporary, "index"), temporary: temporary}, nil
-}
-
-func (d indexDir) close() error {
-	if d.temporary == "" {
-		return nil
-	}
-	return os.RemoveAll(d.temporary)
-}
-
 // search opens the index if necessary and returns a searcher that uses the vectors of the serving
 // model.
 func (e *Engine) search(ctx context.Context) (*searcher, error) {
@@ -378,10 +379,11 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 		return e.retriever, nil
 	}
 	if e.index == nil {
-		if e.index, err = index.Open(ctx, e.indexDir.path, e.content); err != nil {
-			e.index = nil
+		ix, err := e.config.openIndex(ctx, e.tenant, e.indexDir.path)
+		if err != nil {
 			return nil, fmt.Errorf("open the index: %w", err)
 		}
+		e.index = ix
 		if err := e.rebuild(ctx); err != nil {
 			return nil, err
 		}
@@ -390,23 +392,9 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 	return e.retriever, nil
 }
 
-// rebuild writes an index that was lost or written by another version, so that not every
-// searching process rebuilds it. If another process is writing, or the directory is read-only,
-// the index stays in memory only. The only error is that ctx has ended.
-func (e *Engine) rebuild(ctx context.Context) error {
-	if e.index.Sequence() > 0 {
-		return nil
-	}
-	err := e.write(ctx, 0, func(store.Writer) error { return e.index.Flush(ctx) })
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil
-}
-
 // pipeline returns a searcher that uses the vectors of the chosen model.
 func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
-	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
+	c := retrieve.Config{Index: e.index, Content: e.content, Graph: walkerOver(e.index), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
 		s.ranker = &rerank.Texts{Model: e.screenReranker(m), Best: readBest, Limit: readLimit}
@@ -427,17 +415,4 @@ func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
 	}
 	s.retriever = retrieve.New(c)
 	return s
-}
-
-// catchUp brings the open index up to date before a run starts, because rebuilding a lost or
-// outdated index can take longer than a run's wall time. It ignores errors in the content, which
-// the run's first search records in the journal. The only error is that ctx has ended.
-func (e *Engine) catchUp(ctx context.Context) error {
-	e.mu.Lock()
-	ix := e.index
-	e.mu.Unlock()
-	if err := ix.CatchUp(ctx); err != nil && ctx.Err() != nil {
-		return err
-	}
-	return nil
 }

@@ -16,7 +16,7 @@ import (
 // the answer cache cannot detect.
 func (c Config) extended(name string) bool {
 	own := func(s strategy.Spec) bool { return s.Name == name }
-	return c.Roles != nil || c.Retriever != nil || slices.ContainsFunc(c.Strategies, own)
+	return c.Roles != nil || c.Retriever != nil || len(c.Services) > 0 || slices.ContainsFunc(c.Strategies, own)
 }
 
 // wrapper returns the function that makes the retriever of runs and searches from the built-in one.
@@ -29,15 +29,16 @@ func (c Config) wrapper(content store.Content) func(assay.Retriever) (assay.Retr
 		if own == nil {
 			return nil, fmt.Errorf("Config.Retriever returned no retriever: %w", assay.ErrInvalid)
 		}
-		return guardedRetriever{own, content}, nil
+		return guardedRetriever{own, content, c.Services}, nil
 	}
 }
 
 // A guardedRetriever is a caller's retriever, without the hits that the access does not allow. A hit
-// in a document that the store does not hold is not allowed either.
+// in a document that neither the store nor a service holds is not allowed either.
 type guardedRetriever struct {
 	assay.Retriever
-	content store.Content
+	content  store.Content
+	services []SearchService
 }
 
 // Retrieve implements assay.Retriever.
@@ -50,6 +51,12 @@ func (g guardedRetriever) Retrieve(ctx context.Context, access assay.Access, q a
 	hits := make([]assay.Hit, 0, len(r.Hits))
 	for _, h := range r.Hits {
 		id := h.Chunk.Document
+		if h.Origin == assay.FromService {
+			if slices.ContainsFunc(g.services, func(s SearchService) bool { return serves(ctx, s, access, h) }) {
+				hits = append(hits, h)
+			}
+			continue
+		}
 		ok, known := allowed[id]
 		if !known {
 			ok, err = mayRead(ctx, g.content, access, id)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
@@ -96,7 +97,7 @@ func TestFloorHoldsWhoeverGrades(t *testing.T) {
 				if s == "managed" {
 					continue
 				}
-				a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "What is the capital of Peru?", Strategy: s, NoCache: true})
+				a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "What is the capital of Peru?", Strategy: s, NoCache: true, Budget: assay.Budget{Wall: 10 * time.Minute}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +106,7 @@ func TestFloorHoldsWhoeverGrades(t *testing.T) {
 				}
 				replays(t, e, a.Run)
 			}
-			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "When was the crane in Porto installed?", Strategy: "static", NoCache: true})
+			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "When was the crane in Porto installed?", Strategy: "static", NoCache: true, Budget: assay.Budget{Wall: 10 * time.Minute}})
 			if err != nil || a.Status != assay.Answered || !strings.Contains(a.Text, "1987") {
 				t.Errorf("%s, %d roles: %s: %q, %v: %s", name, len(by), a.Status, a.Text, err, a.Justification)
 			}

@@ -47,6 +47,9 @@ type HostConfig struct {
 	AllowSource     func(tenant string, n NewSource) bool
 	AllowCredential func(tenant, reference string) bool
 
+	// Queue keeps the uploads of sessions until a worker stores them; nil: they are stored at once.
+	Queue UploadQueue
+
 	// AllowURL decides whether sessions of a tenant may have a web page read into their documents.
 	// The address must also be public and within Config.Egress. nil: none.
 	AllowURL func(tenant, address string) bool
@@ -218,7 +221,7 @@ func (h *Host) acquire(ctx context.Context, info store.TenantInfo) (*Engine, fun
 	h.mu.Unlock()
 	if mine {
 		config := h.current().Config
-		config.Store, config.Dir, config.Tenant = h.store, "", info.Name
+		config.Store, config.Dir, config.OpenStore, config.Tenant = h.store, "", nil, info.Name
 		e.engine, e.err = Open(context.WithoutCancel(ctx), config)
 		close(e.opened)
 	}

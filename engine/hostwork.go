@@ -24,12 +24,12 @@ func (h *Host) Keys() *identity.Keys { return h.keys }
 
 // Reload replaces the configuration. Calls that are in progress keep the engine that they have, with
 // the old configuration; later calls have a new one. Recheck and AllowLocal hold for the next call of
-// every session. Dir, Store, Now, NewID, Idle and Reader stay as they are.
+// every session. Dir, Store, OpenStore, Now, NewID, Idle and Reader stay as they are.
 func (h *Host) Reload(config HostConfig) error {
 	if config.Tenant != "" {
 		return fmt.Errorf("reload a host: a tenant is named, %s: %w", config.Tenant, assay.ErrInvalid)
 	}
-	config.Dir, config.Store, config.Reader = h.config.Dir, h.config.Store, h.config.Reader
+	config.Dir, config.Store, config.OpenStore, config.Reader = h.config.Dir, h.config.Store, h.config.OpenStore, h.config.Reader
 	config.Now, config.NewID, config.Idle = h.config.Now, h.config.NewID, h.config.Idle
 	var err error
 	if config.Config, err = config.complete(); err != nil {

@@ -126,7 +126,7 @@ const fewTime = 2 * time.Second
 // embedFew embeds a few passages for at most fewTime. Errors are ignored, because the report
 // counts the missing vectors and they are made later.
 func (e *Engine) embedFew(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, fewTime)
+	ctx, cancel := context.WithTimeout(ctx, e.fewTime)
 	defer cancel()
 	_, _ = e.Embed(ctx, nil)
 }
@@ -135,7 +135,7 @@ func (e *Engine) embedFew(ctx context.Context) {
 func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (IngestReport, error) {
 	defer e.embedder.ingesting()()
 	report := IngestReport{Skipped: []Skipped{}}
-	err := e.write(ctx, writerPatience, func(w store.Writer) (err error) {
+	err := e.write(ctx, e.patience, func(w store.Writer) (err error) {
 		if req.RetryFailed && len(req.Paths) == 0 {
 			report, err = e.retryFailed(ctx, w, req)
 		} else {
@@ -258,8 +258,11 @@ func (e *Engine) ingestOptions(ctx context.Context, req IngestRequest) (ingest.O
 
 // ownPaths returns the folders of the engine's own files, which are never ingested.
 func (e *Engine) ownPaths() []string {
-	if e.config.Store == nil {
+	if e.config.Dir != "" {
 		return []string{e.config.Dir} // holds the index as well
+	}
+	if e.indexDir.path == "" {
+		return nil
 	}
 	return []string{e.indexDir.path}
 }
@@ -268,23 +271,4 @@ func (r *IngestRequest) progress(p IngestProgress) {
 	if r.Progress != nil {
 		r.Progress(p)
 	}
-}
-
-// flush writes pending changes to the index on disk, so that the next process need not repeat the
-// work. It waits for segment merges to finish, because this process may be about to exit.
-func (e *Engine) flush(ctx context.Context) error {
-	if _, err := e.search(ctx); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	ix := e.index
-	e.mu.Unlock()
-	err := ix.Flush(ctx)
-	if err == nil {
-		err = ix.Settle(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
-	return nil
 }

@@ -101,7 +101,7 @@ func letOneSearch(t *testing.T, s *Session, g *gate, id string) {
 }
 
 func manyRequest() Request {
-	return Request{Question: manyParts, Strategy: "corrective", NoCache: true}
+	return Request{Question: manyParts, Strategy: "corrective", NoCache: true, Budget: assay.Budget{Wall: 10 * time.Minute}}
 }
 
 func mustBegin(t *testing.T, s *Session, req Request) string {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/provider/embedded"
@@ -57,7 +58,7 @@ func TestMultihopReadsItsHops(t *testing.T) {
 			[]string{"the founder of Halden Cycles", "the birthplace of Piet Maarsen"}, "The river that flows through Oldwyck is the Meer.", "oldwyck.md"},
 	}
 	for _, tt := range tests {
-		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: tt.question, Strategy: "multihop"})
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: tt.question, Strategy: "multihop", Budget: assay.Budget{Wall: 10 * time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
@@ -128,7 +129,7 @@ func TestParaphrasesThroughWholeRuns(t *testing.T) {
 			for _, x := range paraphrased.answers {
 				for _, statement := range []string{x.fair, x.false} {
 					e.config.Models = saying(statement, verdict(x.fair))
-					a := asked(t, e, Request{Question: x.question, Strategy: "static"})
+					a := asked(t, e, Request{Question: x.question, Strategy: "static", Budget: assay.Budget{Wall: 10 * time.Minute}})
 					switch shown := shows(a, statement); {
 					case shown && statement == x.fair:
 						fair++

@@ -38,11 +38,11 @@ func TestRealEncoder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("ingested %d documents in %v: %+v", report.Added, time.Since(began), report.Vectors)
-	question := "What happens when I send on a closed channel?"
+	request := Request{Question: "What happens when I send on a closed channel?", Budget: assay.Budget{Wall: 10 * time.Minute}}
 	for range 3 {
-		asked := time.Now()
-		a := ask(t, e, question)
-		t.Logf("asked in %v, %v since the start: %s, %d citations, notes %q", time.Since(asked), time.Since(began), a.Status, len(a.Citations), a.Notes)
+		start := time.Now()
+		a := asked(t, e, request)
+		t.Logf("asked in %v, %v since the start: %s, %d citations, notes %q", time.Since(start), time.Since(began), a.Status, len(a.Citations), a.Notes)
 		if a.Status != assay.Answered || len(a.Notes) == 0 || !strings.Contains(a.Notes[len(a.Notes)-1].Text, "vector") {
 			t.Errorf("status %s, notes %q", a.Status, a.Notes)
 		}
@@ -55,9 +55,9 @@ func TestRealEncoder(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	t.Logf("%d vectors in %v", v.Stored, time.Duration(v.ElapsedMS)*time.Millisecond)
-	asked := time.Now()
-	a := ask(t, e, question)
-	t.Logf("asked in %v: %s, %d citations, notes %q", time.Since(asked), a.Status, len(a.Citations), a.Notes)
+	start := time.Now()
+	a := asked(t, e, request)
+	t.Logf("asked in %v: %s, %d citations, notes %q", time.Since(start), a.Status, len(a.Citations), a.Notes)
 }
 
 // TestRealEncoderFindsByMeaning checks that a passage that shares no word with the question is

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/audit"
@@ -194,7 +193,7 @@ func TestEraseReviewed(t *testing.T) {
 	if all, err := e.Reviews(ctx, root, ReviewFilter{Decided: true}); err != nil || len(all) != 0 {
 		t.Errorf("Reviews = %+v, %v", all, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	limited, cancel := context.WithTimeout(ctx, hangs)
 	defer cancel()
 	_, err = e.Await(limited, reader(), a.Run)
 	wantErr(t, "Await of an erased run", err, assay.ErrNotFound)

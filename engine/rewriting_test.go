@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
@@ -42,7 +43,7 @@ func TestRewritingOnRealDocuments(t *testing.T) {
 		{"graph", "How do I brew coffee with the moka pot?", "", nil, 1, 4},
 	}
 	for _, tt := range tests {
-		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: tt.question, Strategy: tt.strategy})
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: tt.question, Strategy: tt.strategy, Budget: assay.Budget{Wall: 10 * time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}

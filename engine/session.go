@@ -233,6 +233,10 @@ type sessionCall struct {
 	acting      assay.Principal // principal without the roles whose scope was not granted
 	collections []string        // in which the scope was granted; nil: all
 	done        func()
+
+	// fence, if set, is called with the writer lock held before each change of an upload. An error means
+	// that the change is not to be made.
+	fence func(context.Context) error
 }
 
 // enter checks that a method may be called. The caller must call done.

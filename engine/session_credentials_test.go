@@ -58,7 +58,7 @@ func (i *realIssuer) token(t *testing.T, change map[string]any) string {
 	t.Helper()
 	now := time.Now().Unix()
 	claims := map[string]any{
-		"iss": i.server.URL, "aud": sessionAudience, "sub": "1", "name": staff.User, "exp": now + 300, "iat": now, "client_id": "app",
+		"iss": i.server.URL, "aud": sessionAudience, "sub": "1", "name": staff.User, "exp": now + 3600, "iat": now, "client_id": "app",
 		"groups": staff.Groups, "tenant": "acme", "roles": []string{"reader"},
 	}
 	maps.Copy(claims, change)

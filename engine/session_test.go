@@ -819,7 +819,10 @@ func adminProbes(foreign, waiting string) []probe {
 		}},
 		{"AuditReport", func(ctx ctx, s *Session, x *trustWorld) (any, error) { return s.AuditReport(ctx, governance.Options{}) }},
 		{"Await", func(ctx ctx, s *Session, x *trustWorld) (any, error) {
-			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			if waiting != x.waiting || waiting == "" {
+				return s.Await(ctx, waiting) // it does not wait
+			}
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 			defer cancel()
 			return s.Await(ctx, waiting)
 		}},

@@ -294,7 +294,7 @@ func (s *Session) EgressRestriction(ctx context.Context) (EgressRules, error) {
 func (s *Session) Doctor(ctx context.Context) ([]Check, error) {
 	return call(ctx, s, "Doctor", func(*sessionCall) ([]Check, error) {
 		config := s.host.current().Config
-		config.Store, config.Dir = s.host.store, ""
+		config.Store, config.Dir, config.OpenStore = s.host.store, "", nil
 		x := &examination{ctx: ctx, config: config, name: s.grant.Tenant, shared: true}
 		x.store()
 		x.reader()

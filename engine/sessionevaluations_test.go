@@ -46,8 +46,10 @@ func TestEvaluations(t *testing.T) {
 		}
 		return e
 	}
+	progressed := make(chan struct{}, 2)
 	waits := func(ctx context.Context, progress func(done, all int)) (json.RawMessage, error) {
 		progress(1, 3)
+		progressed <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -71,6 +73,7 @@ func TestEvaluations(t *testing.T) {
 	}
 
 	running := begin(waits)
+	<-progressed
 	if _, err := admin.StartEvaluation(t.Context(), "set", 3, waits); !errors.Is(err, assay.ErrLocked) {
 		t.Errorf("a second evaluation: %v, want ErrLocked", err)
 	}

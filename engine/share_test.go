@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -323,6 +324,9 @@ func TestShareOfCanary(t *testing.T) {
 	x.want("an answer with a canary", err, assay.ErrNotFound)
 }
 
+// amounts matches the numbers of the hidden document and of its correction, and not digits of a time.
+var amounts = regexp.MustCompile(`\b904[12]\b`)
+
 // TestFeedback checks who judges an answer and who reads it.
 func TestFeedback(t *testing.T) {
 	t.Parallel()
@@ -364,7 +368,7 @@ func TestFeedback(t *testing.T) {
 	x.want("feedback of an answer that may not be seen", err, assay.ErrForbidden)
 
 	all, _, err := aud.FeedbackList(ctx, FeedbackFilter{})
-	if text := jsonOf(all); err != nil || len(all) != 2 || all[0].Visible || strings.Contains(text, "904") || strings.Contains(text, "garden") || strings.Contains(text, "budget") {
+	if text := jsonOf(all); err != nil || len(all) != 2 || all[0].Visible || amounts.MatchString(text) || strings.Contains(text, "garden") || strings.Contains(text, "budget") {
 		t.Errorf("an auditor who may not see the document sees %s, %v", text, err)
 	}
 	all, _, err = chair.FeedbackList(ctx, FeedbackFilter{Verdict: FeedbackWrong})
@@ -380,7 +384,7 @@ func TestFeedback(t *testing.T) {
 		t.Errorf("the second part is %s, %v, %v", jsonOf(rest), next, err)
 	}
 	entries, err := x.as("root", identity.Admin).AuditLog(ctx, 0, MaxAuditEntries)
-	if text := jsonOf(entries); err != nil || strings.Contains(text, "9042") || strings.Contains(text, "garden's plan") {
+	if text := jsonOf(entries); err != nil || amounts.MatchString(text) || strings.Contains(text, "garden's plan") {
 		t.Errorf("the log has a text of feedback: %v", err)
 	}
 	x.want("RemoveFeedback", ann.RemoveFeedback(ctx, own), nil)
@@ -475,7 +479,7 @@ func TestLabelFeedback(t *testing.T) {
 		t.Errorf("QuestionSets = %+v, %v", sets, err)
 	}
 	set, err := aud.QuestionSet(ctx, "feedback")
-	if err != nil || len(set.Questions)+set.Hidden != 4 || set.Hidden == 0 || strings.Contains(jsonOf(set), "9041") {
+	if err != nil || len(set.Questions)+set.Hidden != 4 || set.Hidden == 0 || amounts.MatchString(jsonOf(set)) {
 		t.Errorf("an auditor sees %s, %v", jsonOf(set), err)
 	}
 	if set, err = chair.QuestionSet(ctx, "feedback"); err != nil || len(set.Questions) != 4 || set.Hidden != 0 {
@@ -498,7 +502,7 @@ func TestLabelFeedback(t *testing.T) {
 	if _, err := ann.EraseRuns(ctx, []string{secret}, "a test", false); err != nil {
 		t.Fatal(err)
 	}
-	if set, err = chair.QuestionSet(ctx, "feedback"); err != nil || strings.Contains(jsonOf(set), "9041") {
+	if set, err = chair.QuestionSet(ctx, "feedback"); err != nil || amounts.MatchString(jsonOf(set)) {
 		t.Errorf("after its run was erased, a question is left: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/provider/embedded"
@@ -46,7 +47,7 @@ func TestStrategiesOnRealDocuments(t *testing.T) {
 			if other, ok := others[name]; ok {
 				question, says = other.question, other.says
 			}
-			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: name})
+			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: name, Budget: assay.Budget{Wall: 10 * time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}

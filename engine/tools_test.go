@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/tool"
@@ -232,7 +233,7 @@ func TestToolsOnRealDocuments(t *testing.T) {
 		"What happens when I send on a closed channel?", "What is the difference between a slice and an array?", "What does XYZZYGC control?",
 	} {
 		for _, name := range []string{"react", "agent"} {
-			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: name})
+			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: name, Budget: assay.Budget{Wall: 10 * time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,7 +61,8 @@ type Upload struct {
 // An Uploaded is the result of an upload.
 type Uploaded struct {
 	URI       string
-	Outcome   string           // "added", "updated" or "unchanged"
+	Outcome   string           // "added", "updated", "unchanged" or "queued"
+	Job       string           // that stores it, if it is queued
 	Documents []assay.Document // it, and those inside it, by URI, without text
 	Report    IngestReport     // as of Session.Ingest
 }
@@ -183,6 +184,9 @@ func (s *Session) upload(ctx context.Context, c *sessionCall, u Upload, doc sour
 	if doc.Data, err = body.bytes(); err != nil {
 		return Uploaded{}, err
 	}
+	if q := s.host.current().Queue; q != nil && u.Check == nil && u.Password == "" { // which are not stored
+		return s.enqueue(ctx, c, q, u, doc)
+	}
 	return c.upload(context.WithoutCancel(ctx), u, doc)
 }
 
@@ -217,12 +221,13 @@ func (c *sessionCall) upload(ctx context.Context, u Upload, doc source.Upload) (
 	}
 	opts.Source.Upload, opts.Progress, opts.Retry, opts.Workers = &doc, u.Progress, true, 1
 	var report IngestReport
+	to := &uploadStore{Content: e.content, engine: e, access: c.principal.Access(), collection: u.Collection, fence: c.fence}
 	err = e.unlessStopped(e.outgoing(ctx), func(ctx context.Context) (err error) {
 		defer e.embedder.ingesting()()
-		report, err = ingest.Run(ctx, &uploadStore{Content: e.content, engine: e, access: c.principal.Access(), collection: u.Collection}, opts)
+		report, err = ingest.Run(ctx, to, opts)
 		return err
 	})
-	if err == nil {
+	if err == nil && c.fence == nil { // a worker leaves the index to those who search
 		err = e.write(ctx, uploadPatience, func(store.Writer) error { return e.flush(ctx) })
 	}
 	if err != nil {
@@ -321,11 +326,17 @@ type uploadStore struct {
 	engine     *Engine
 	access     assay.Access
 	collection string
+	fence      func(context.Context) error // see sessionCall.fence
 }
 
 // Apply implements ingest.Store.
 func (s *uploadStore) Apply(ctx context.Context, b store.Batch) (sequence int64, err error) {
 	err = s.engine.write(ctx, uploadPatience, func(w store.Writer) error {
+		if s.fence != nil {
+			if err := s.fence(ctx); err != nil {
+				return err
+			}
+		}
 		guarded := guardedStore{Store: w, access: s.access, collection: s.collection}
 		sequence, err = guarded.Apply(ctx, b)
 		return err

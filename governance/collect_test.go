@@ -37,7 +37,7 @@ func TestRealQuestions(t *testing.T) {
 	}
 	for _, strategy := range []string{"static", "react", "agent"} {
 		for _, q := range []string{"Who approves travel?", "How many days of leave may I carry over, and who approves travel?", "What is the boiling point of tungsten?"} {
-			if _, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: q, Strategy: strategy}); err != nil {
+			if _, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: q, Strategy: strategy, Budget: assay.Budget{Wall: 10 * time.Minute}}); err != nil {
 				t.Fatal(err)
 			}
 		}

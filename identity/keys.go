@@ -23,8 +23,8 @@ import (
 // key never changes, and its revocation is an item of its own, so that no concurrent change of a key
 // can undo its revocation.
 const (
-	kindKey        = "key"
-	kindRevocation = "key-revocation"
+	kindKey        = store.KeyKind
+	kindRevocation = store.RevocationKind
 )
 
 // MaxKeyAge is the longest time for which an API key can be made to be valid.

@@ -358,7 +358,7 @@ func FuzzState(f *testing.F) {
 // TestIdleSessions checks that a session without requests ends.
 func TestIdleSessions(t *testing.T) {
 	t.Parallel()
-	x := openWorld(t, func(_ *engine.HostConfig, c *Config) { c.Idle = time.Millisecond })
+	x := openWorld(t, func(_ *engine.HostConfig, c *Config) { c.Idle = 200 * time.Millisecond }) // as the session begins, too
 	id := x.initialize(t, "ann")
 	for s := range x.handler.stateful.Sessions() {
 		_ = s.Wait() // its connection was closed by the handler

@@ -39,7 +39,12 @@ func isPDF(src *source) bool {
 // values of form fields, its properties and its attachments. A page without text or that cannot be
 // read has an outcome that says so.
 func parsePDF(src *source, b *builder) bool {
-	doc, err := pdfium.Open(b.ctx, src.data, src.passwords...)
+	err := pdfium.Prepare(b.ctx, b.step)
+	var doc *pdfium.Document
+	if err == nil {
+		b.step()
+		doc, err = pdfium.Open(b.ctx, src.data, src.passwords...)
+	}
 	if err != nil {
 		b.err = pdfError(b.ctx, err)
 		return true

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -534,6 +535,9 @@ func TestUploadQueue(t *testing.T) {
 	}
 }
 
+// utcDay returns the day of the limits of a day.
+func utcDay() string { return time.Now().UTC().Format(time.DateOnly) }
+
 // TestQuota checks that a limit of requests names itself and the time to wait.
 func TestQuota(t *testing.T) {
 	t.Parallel()
@@ -546,8 +550,13 @@ func TestQuota(t *testing.T) {
 	if err := session.SetLimits(t.Context(), "user:rob", limit.Limits{limit.RequestsPerDay: 1}, "a test"); err != nil {
 		t.Fatal(err)
 	}
+	day := utcDay()
 	w.ask("rob", question)
-	r := w.do("rob", "POST", "/api/v1/ask", mustJSON(t, engine.Request{Question: question}))
+	body := mustJSON(t, engine.Request{Question: question})
+	r := w.do("rob", "POST", "/api/v1/ask", body)
+	if utcDay() != day { // that may have been the first one of the next day
+		r = w.do("rob", "POST", "/api/v1/ask", body)
+	}
 	var p Problem
 	if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.StatusCode != http.StatusTooManyRequests {
 		t.Fatalf("the second question: %d %s", r.StatusCode, r.body)
@@ -562,6 +571,7 @@ func TestQuota(t *testing.T) {
 func TestUploadWithEvents(t *testing.T) {
 	t.Parallel()
 	w := newSite(t)
+	w.handler.firstTime = 0 // the body goes on once the header is there
 	text := "# Leave\n\n" + strings.Repeat("Employees may carry over 5 days of leave.\n", 20_000)
 	form, boundary := form(t, formPart{name: "file", file: "form.md", body: text})
 	for name, c := range map[string]struct {

@@ -327,7 +327,7 @@ func (x *exchange) stream(events messages) error {
 	}
 	first := make(chan pulled, 1)
 	go func() { first <- pull() }()
-	wait := firstTime
+	wait := x.server.firstTime
 	if x.r.Method == http.MethodHead { // nothing else is read
 		wait = writeTimeout
 	}

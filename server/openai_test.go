@@ -153,7 +153,7 @@ var started = regexp.MustCompile(`(?m)^(?:: |data: .*"reasoning_content":")(?:se
 func (x *openaiWorld) golden(t *testing.T, name, got string) {
 	t.Helper()
 	got = strings.ReplaceAll(got, strings.TrimPrefix(x.URL, "http://"), "HOST")
-	got = started.ReplaceAllString(got, "")
+	got = strings.ReplaceAll(started.ReplaceAllString(got, ""), "\n\n:\n\n", "\n\n") // the comments of a slow machine, see TestOpenAIKeepAlive
 	got = changing.ReplaceAllStringFunc(got, func(m string) string { return m[:strings.IndexByte(m, ':')] + ":0" })
 	file := filepath.Join("testdata", "openai", name+".txt")
 	if *updateOpenAI {
@@ -352,7 +352,11 @@ func TestOpenAILimits(t *testing.T) {
 		}
 		var r *http.Response
 		var body string
+		day := utcDay()
 		for range 2 {
+			r, body = x.do(t, "/v1/chat/completions", chatBody("assay", leaveQuestion, ""))
+		}
+		if utcDay() != day { // that may have been the first one of the next day
 			r, body = x.do(t, "/v1/chat/completions", chatBody("assay", leaveQuestion, ""))
 		}
 		got := [2]string{"", r.Header.Get("X-Should-Retry")}

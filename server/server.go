@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
@@ -63,6 +64,7 @@ type Server struct {
 	unknownPage http.Handler                                    // see HandleUnknown
 
 	document          func() (json.RawMessage, error) // of OpenAPI
+	firstTime         time.Duration                   // see firstTime
 	requests, streams gate.Gate
 
 	drain     context.Context // ends when the server shuts down
@@ -83,7 +85,7 @@ func New(c Config) (*Server, error) {
 	if c.Host == nil || c.Log == nil {
 		return nil, fmt.Errorf("server: no host or no log: %w", assay.ErrInvalid)
 	}
-	s := &Server{config: c, routes: Routes(), mux: http.NewServeMux()}
+	s := &Server{config: c, routes: Routes(), mux: http.NewServeMux(), firstTime: firstTime}
 	if err := s.Reload(c); err != nil {
 		return nil, err
 	}

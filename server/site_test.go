@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
@@ -27,7 +28,7 @@ type site struct {
 	host    *engine.Host
 	store   store.Store
 	auth    *identity.Authenticator
-	handler http.Handler
+	handler *Server
 	server  *httptest.Server
 	keys    map[string]string // by user
 	log     *lockedBuffer     // of the server
@@ -83,6 +84,7 @@ func newSite(t testing.TB, change ...func(*engine.HostConfig)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	handler.firstTime = time.Minute // so that each error of a stream has its status, however busy the machine is
 	w.handler = handler
 	w.server = httptest.NewServer(handler)
 	t.Cleanup(w.server.Close)

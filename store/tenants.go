@@ -20,6 +20,9 @@ const TenantKind = "tenant"
 // of such a value names the tenant that the key belongs to.
 const KeyKind = "key"
 
+// RevocationKind is the kind of the items that end API keys. Such an item has the name of the key.
+const RevocationKind = "key-revocation"
+
 // A TenantState says whether a tenant can be opened.
 type TenantState string
 

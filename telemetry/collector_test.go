@@ -75,7 +75,8 @@ func (c *collector) config() Config {
 	return Config{Traces: c.URL + "/v1/traces", Metrics: c.URL + "/v1/metrics", Client: c.Client()}
 }
 
-// newTelemetry returns a Telemetry, and a function that closes it and returns what was exported.
+// newTelemetry returns a Telemetry, and a function that closes it, however long a busy machine takes to
+// export what is left, and returns whether an export failed.
 func newTelemetry(t testing.TB, c Config) (*Telemetry, func() error) {
 	t.Helper()
 	tel, err := New(t.Context(), c)
@@ -85,7 +86,7 @@ func newTelemetry(t testing.TB, c Config) (*Telemetry, func() error) {
 	var once sync.Once
 	var closed error
 	end := func() error {
-		once.Do(func() { closed = tel.Close(t.Context()) })
+		once.Do(func() { closed = tel.close(t.Context()) })
 		return closed
 	}
 	t.Cleanup(func() { _ = end() })

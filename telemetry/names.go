@@ -178,6 +178,9 @@ const (
 	metricRequestTime   = "assay.http.request.duration"
 	metricOpen          = "assay.http.requests.active"
 	metricExports       = "assay.telemetry.exports"
+	metricJobs          = "assay.queue.jobs"
+	metricJobTime       = "assay.queue.job.duration"
+	metricJobWait       = "assay.queue.job.wait"
 )
 
 // Boundaries of histograms. Those of tokens, durations and first chunks are the ones that the
@@ -216,5 +219,8 @@ var metrics = []metric{
 	{metricRequests, counter, "1", "HTTP requests that were answered.", []string{labelMethod, labelRoute, labelCode}, nil},
 	{metricRequestTime, histogram, "s", "Time of HTTP requests, to the end of the response.", []string{labelMethod, labelRoute, labelCode}, requestBuckets},
 	{metricOpen, upDown, "1", "HTTP requests in progress.", nil, nil},
+	{metricJobs, counter, "1", "Attempts of jobs that a worker has ended, by the state of the job afterwards.", []string{labelKind, labelState}, nil},
+	{metricJobTime, histogram, "s", "Time of the attempts of jobs.", []string{labelKind}, requestBuckets},
+	{metricJobWait, histogram, "s", "Time that jobs waited for an attempt.", []string{labelKind}, requestBuckets},
 	{metricExports, counter, "1", "Exports to the OTLP receiver, by signal (traces, metrics) and outcome (ok, error).", []string{labelSignal, labelOutcome}, nil},
 }

@@ -241,6 +241,11 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
+	return t.close(ctx)
+}
+
+// close is Close without a limit of its own.
+func (t *Telemetry) close(ctx context.Context) error {
 	var errs []error
 	for _, end := range t.end {
 		errs = append(errs, end(ctx))

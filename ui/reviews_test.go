@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -345,13 +346,24 @@ func TestReviewErased(t *testing.T) {
 	x.get("rae", "/reviews?show=decided").must(t, http.StatusOK).lacks(t, run)
 }
 
-// A testClock is the time of a site.
-type testClock struct{ at time.Time }
-
-func newClock() *testClock { return &testClock{time.Now().Truncate(time.Second)} }
-
-func (c *testClock) add(d time.Duration) { c.at = c.at.Add(d) }
-
-func (c *testClock) option(h *engine.HostConfig, _ *server.Config) {
-	h.Now = func() time.Time { return c.at }
+// A testClock is the time of a site, which reads it in goroutines of its own too.
+type testClock struct {
+	mu sync.Mutex
+	at time.Time
 }
+
+func newClock() *testClock { return &testClock{at: time.Now().Truncate(time.Second)} }
+
+func (c *testClock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func (c *testClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *testClock) option(h *engine.HostConfig, _ *server.Config) { h.Now = c.now }

@@ -219,7 +219,7 @@ func followRun(q *request) error {
 		return nil
 	}
 	if text := q.query("after"); after < 0 && text != "" {
-		if after, err = strconv.Atoi(text); err != nil {
+		if after, err = strconv.Atoi(text); err != nil || after < -1 {
 			return fmt.Errorf("%q is not the ordinal of a step: %w", text, assay.ErrInvalid)
 		}
 	}

@@ -315,17 +315,19 @@ func TestSignInRefreshFails(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests} {
 		f := newFakeProvider(t)
-		f.lives, f.fails = refreshAhead/2, status
+		f.lives, f.fails = refreshAhead-time.Second, status
 		x := providerSite(t, f.url, "")
+		begun := time.Now()
 		browser, address := x.beginSignIn("/")
 		code, asked := f.grant(address)
 		x.back(browser, url.Values{"state": {asked.Get("state")}, "code": {code}})
 		for range 3 {
 			x.page(browser, "/")
 		}
+		most := 1 + int(time.Since(begun)/refreshPause) // one, unless the machine is slow
 		f.set(func() {
-			if f.refreshes != 1 {
-				t.Errorf("status %d: %d refreshes, want 1", status, f.refreshes)
+			if f.refreshes < 1 || f.refreshes > most {
+				t.Errorf("status %d: %d refreshes, want %d", status, f.refreshes, most)
 			}
 		})
 	}

@@ -187,7 +187,7 @@ func TestUploadBroken(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(names(), "whole.md"); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(names(), "whole.md"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first file was not stored")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -58,9 +59,11 @@ type tally struct {
 }
 
 func (c *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := make([]byte, 4096)
-	n, _ := r.Body.Read(body)
-	id, message := r.Header.Get(HeaderID), r.URL.Path+string(body[:n])
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the sender was killed
+	}
+	id, message := r.Header.Get(HeaderID), r.URL.Path+string(body)
 	c.mu.Lock()
 	c.attempts++
 	if before, known := c.bodies[message]; known && before != id {

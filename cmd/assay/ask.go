@@ -297,8 +297,8 @@ func (a *app) sameStore() string {
 	for _, d := range a.docs {
 		flags += " --docs " + shellQuote(d)
 	}
-	if a.data != "" && len(a.docs) == 0 {
-		flags += " --data " + shellQuote(a.data)
+	if len(a.docs) == 0 {
+		flags += a.sameLocation()
 	}
 	if a.tenant != "" {
 		flags += " --tenant " + shellQuote(a.tenant)

@@ -24,7 +24,6 @@ import (
 	"github.com/assay-rag/assay/internal/journal"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/store"
-	"github.com/assay-rag/assay/store/sqlite"
 )
 
 // auditKeyVariable is the environment variable with the private key that signs checkpoints.
@@ -67,18 +66,18 @@ type openLog struct {
 
 // openLog opens the audit log of the data directory, which must exist. It changes nothing.
 func (a *app) openLog(ctx context.Context, system bool) (*openLog, error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, a.noData(dir)
+	if at.missing() {
+		return nil, a.noData(at)
 	}
 	tenant, err := a.tenantName()
 	if err != nil {
 		return nil, err
 	}
-	s, err := sqlite.Open(ctx, dir)
+	s, err := at.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}

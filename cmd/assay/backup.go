@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"filippo.io/age"
@@ -62,14 +60,17 @@ func (a *app) backup(ctx context.Context, to string, f backupFlags) error {
 		}
 		recipients = append(recipients, parsed...)
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return a.noData(dir)
+	if err := at.needsFiles("backup", "copy the database with pg_dump, or with pg_basebackup and an archive of its log (docs/scale.md)"); err != nil {
+		return err
 	}
-	s, err := sqlite.Open(ctx, dir)
+	if at.missing() {
+		return a.noData(at)
+	}
+	s, err := sqlite.Open(ctx, at.dir)
 	if err != nil {
 		return err
 	}

@@ -102,9 +102,9 @@ func (s *sandbox) want(code int, words string, args ...string) {
 // await waits until another process has brought about a condition.
 func (s *sandbox) await(there func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatal("waited for three minutes in vain")
+			s.t.Fatal("waited for ten minutes in vain")
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestInterruptAsk(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.dir, ".assay/tenants/default/index")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := s.command("ask", "--trace", "Who approves travel to a customer?")
+	cmd := s.command("ask", "--trace", "--timeout", "10m", "Who approves travel to a customer?")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -114,19 +114,19 @@ func (a *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
 
 // openExisting opens the data directory of the command, which must exist.
 func (a *app) openExisting(ctx context.Context, n needs) (*engine.Engine, error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, a.noData(dir)
+	if at.missing() {
+		return nil, a.noData(at)
 	}
-	return a.openEngine(ctx, dir, n)
+	return a.openEngine(ctx, at, n)
 }
 
-// openEngine opens a data directory.
-func (a *app) openEngine(ctx context.Context, dir string, n needs) (*engine.Engine, error) {
-	c, err := a.engineConfig(ctx, dir, n)
+// openEngine opens the data at a location.
+func (a *app) openEngine(ctx context.Context, at location, n needs) (*engine.Engine, error) {
+	c, err := a.engineConfig(ctx, at, n)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (a *app) openEngine(ctx context.Context, dir string, n needs) (*engine.Engi
 }
 
 // noData returns an error for a missing or empty store, with a command to create it.
-func (a *app) noData(dir string) error {
+func (a *app) noData(at location) error {
 	if len(a.docs) > 0 {
 		docs := make([]string, len(a.docs))
 		for i, d := range a.docs {
@@ -145,13 +145,11 @@ func (a *app) noData(dir string) error {
 			"run: assay ask --docs " + strings.Join(docs, " --docs ") + ` "QUESTION"`}
 	}
 	command := "assay ingest PATH"
-	if a.data != "" {
-		command += " --data " + shellQuote(a.data)
-	}
+	command += a.sameLocation()
 	if a.tenant != "" {
 		command += " --tenant " + shellQuote(a.tenant)
 	}
-	return hinted{fmt.Errorf("no documents yet in %s", dir), "run: " + command}
+	return hinted{fmt.Errorf("no documents yet in %s", at), "run: " + command}
 }
 
 // openToAsk opens the data directory of the command for a question or a search. With --docs it
@@ -168,8 +166,8 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace boo
 	if err == nil && some {
 		return e, nil
 	}
-	dir, dirErr := a.dataDir(ctx)
-	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(dir)), e.Close())
+	at, dirErr := a.location(ctx)
+	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(at)), e.Close())
 }
 
 // openDocs opens the store of --docs and brings it up to date. It returns an error if none of the
@@ -180,14 +178,14 @@ func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool
 			return nil, hinted{usagef("--docs %s: no such file or folder", d), "put a question of several words in quotes"}
 		}
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if trace {
-		fmt.Fprintf(a.stderr, "store of the documents: %s\n", dir)
+		fmt.Fprintf(a.stderr, "store of the documents: %s\n", at)
 	}
-	e, err := a.openEngine(ctx, dir, n)
+	e, err := a.openEngine(ctx, at, n)
 	if err != nil {
 		return nil, err
 	}

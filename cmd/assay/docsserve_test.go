@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"net"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -46,14 +45,7 @@ func (s *docShell) serve(t *testing.T, b docBlock) {
 // startDocServer starts a command that serves, and waits until it is ready.
 func startDocServer(t *testing.T, s *docShell, command string) *docServer {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &docServer{address: free.Addr().String(), ended: make(chan struct{})}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	d := &docServer{address: "127.0.0.1:0", ended: make(chan struct{})}
 	d.cmd = exec.Command("sh", "-c", "exec "+d.replace(command))
 	d.cmd.Dir, d.cmd.Env = s.dir, append(s.env, "ASSAY_LISTEN="+d.address)
 	out, err := d.cmd.StderrPipe()
@@ -63,18 +55,23 @@ func startDocServer(t *testing.T, s *docShell, command string) *docServer {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	up := make(chan bool, 1)
+	up := make(chan string, 1)
 	go func() {
 		defer close(d.ended)
+		serving := false
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			d.log.WriteString(lines.Text() + "\n")
-			if strings.Contains(lines.Text(), "assay serves") {
-				up <- true
+			if _, url, ok := strings.Cut(lines.Text(), "url=http://"); ok && !serving && strings.Contains(lines.Text(), "assay serves") {
+				serving = true
+				address, _, _ := strings.Cut(url, " ")
+				up <- address
 			}
 		}
-		up <- false
+		if !serving {
+			up <- ""
+		}
 	}()
-	if !<-up {
+	if d.address = <-up; d.address == "" {
 		t.Fatalf("%s ended: %v\n%s", command, d.cmd.Wait(), d.log.String())
 	}
 	c, err := client.New("http://"+d.address, client.Options{Retries: 60})

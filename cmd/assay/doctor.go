@@ -130,16 +130,16 @@ func (a *app) printPolicy(ctx context.Context) error {
 
 // checkData checks the data directory. A missing directory is an error only if it was named.
 func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir == defaultData {
-		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest creates it; --docs needs none"}}, nil
+	if at.missing() && at.dir == defaultData {
+		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + at.dir + ": assay ingest creates it; --docs needs none"}}, nil
 	}
-	c, err := a.engineConfig(ctx, dir, searching)
+	c, err := a.engineConfig(ctx, at, searching)
 	if err != nil { // checkModels reports the error; check the stored data anyway
-		if c, err = a.engineConfig(ctx, dir, looking); err != nil {
+		if c, err = a.engineConfig(ctx, at, looking); err != nil {
 			return nil, err
 		}
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,14 +99,14 @@ func (a *app) egressState(cmd *cobra.Command) (egressState, error) {
 
 // egressEngine opens the data directory with the configured rules; nil: there is none.
 func (a *app) egressEngine(cmd *cobra.Command) (*engine.Engine, error) {
-	dir, err := a.dataDir(cmd.Context())
+	at, err := a.location(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if at.missing() {
 		return nil, nil
 	}
-	c, err := a.engineConfig(cmd.Context(), dir, looking)
+	c, err := a.engineConfig(cmd.Context(), at, looking)
 	if err != nil {
 		return nil, err
 	}

@@ -115,9 +115,9 @@ type evaluating struct {
 	measures   []judge.Prompt // defined by the user
 	judge      judge.Judge    // nil: none
 	folder     *answers.Folder
-	store      string // data directory that questions are asked of
-	own        bool   // the store belongs to the evaluation
-	kept       bool   // the user named the folder
+	at         location // of the documents that questions are asked of
+	own        bool     // the store belongs to the evaluation
+	kept       bool     // the user named the folder
 }
 
 func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) error {
@@ -256,11 +256,11 @@ func (v *evaluating) open(ctx context.Context) error {
 		return err
 	}
 	if v.own {
-		v.store = filepath.Join(dir, "store")
+		v.at = localDir(filepath.Join(dir, "store"))
 	}
 	if !v.kept && v.folder.Holds(v.set, v.flags.limit, v.flags.strategies...) {
 		if v.own {
-			err = os.RemoveAll(v.store)
+			err = os.RemoveAll(v.at.dir)
 		}
 		err = errors.Join(err, v.folder.Empty(identity))
 	}
@@ -286,14 +286,15 @@ func (v *evaluating) identity(ctx context.Context) (answers.Identity, error) {
 	id := answers.Identity{Set: v.set.Name, Hash: v.set.Hash, Config: map[string]string{"version": version()}}
 	v.own = v.set.Corpus != nil || len(v.flags.docs) > 0
 	if !v.own {
-		dir, err := v.app.dataDir(ctx)
+		at, err := v.app.location(ctx)
 		if err != nil {
 			return id, err
 		}
-		if v.store, err = filepath.Abs(dir); err != nil {
+		if at.dir, err = filepath.Abs(at.dir); err != nil {
 			return id, err
 		}
-		id.Config["data"] = v.store
+		v.at = at
+		id.Config["data"] = at.String()
 	}
 	for i, d := range v.flags.docs {
 		whole, err := filepath.Abs(d)
@@ -314,7 +315,7 @@ func (v *evaluating) identity(ctx context.Context) (answers.Identity, error) {
 	if v.flags.words && v.own {
 		id.Config["vectors"] = "none"
 	}
-	configured, err := v.app.engineConfig(ctx, v.store, v.needs())
+	configured, err := v.app.engineConfig(ctx, v.at, v.needs())
 	if err != nil {
 		return id, err
 	}
@@ -384,7 +385,7 @@ func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts answers
 	if judge.Calls(v.judge) > 0 {
 		wanted = answering
 	}
-	c, err := v.app.engineConfig(ctx, v.store, wanted)
+	c, err := v.app.engineConfig(ctx, v.at, wanted)
 	if err != nil {
 		return err
 	}
@@ -505,7 +506,7 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	if !v.own {
 		return v.app.openToAsk(ctx, v.shown, v.needs(), false)
 	}
-	c, err := v.app.engineConfig(ctx, v.store, v.needs())
+	c, err := v.app.engineConfig(ctx, v.at, v.needs())
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
 	if v.flags.judge == "model" || len(v.measures) > 0 {
 		wanted = answering
 	}
-	configured, err := v.app.engineConfig(ctx, v.store, wanted)
+	configured, err := v.app.engineConfig(ctx, v.at, wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -199,15 +199,21 @@ func writeSlices(w io.Writer, title string, s answers.System) {
 // showCommand returns the command that shows a run.
 func (v *evaluating) showCommand(run string) string {
 	command := "assay show " + cmp.Or(run, "RUN")
-	if v.own || v.app.data != "" {
-		command += " --data " + shellQuote(shorter(v.store))
+	switch {
+	case v.at.remote.Remote():
+		command += " --store " + shellQuote(v.at.String())
+	case v.own || v.app.data != "":
+		command += " --data " + shellQuote(shorter(v.at.dir))
 	}
 	return command
 }
 
 // showAnywhere is showCommand for any working directory and any run.
 func (v *evaluating) showAnywhere() (string, error) {
-	store, err := filepath.Abs(v.store)
+	if v.at.remote.Remote() {
+		return "assay show RUN --store " + shellQuote(v.at.String()), nil
+	}
+	store, err := filepath.Abs(v.at.dir)
 	if err != nil {
 		return "", err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -105,11 +103,11 @@ func (a *app) authenticator(ctx context.Context) (auth *identity.Authenticator, 
 	}
 	o := identity.Options{Tokens: set.Config().Identity, Client: set.Config().IdentityClient(), Untracked: true}
 	closeAll = func() error { return nil }
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+	if !at.missing() {
 		if o.Keys, closeAll, err = a.openKeys(ctx); err != nil {
 			return nil, nil, err
 		}

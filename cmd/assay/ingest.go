@@ -108,7 +108,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if err := a.readPasswords(&f); err != nil {
 		return err
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if f.request.DescribeImages {
 		n = answering
 	}
-	e, err := a.openEngine(ctx, dir, n)
+	e, err := a.openEngine(ctx, at, n)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -20,17 +19,19 @@ func (a *app) plan(ctx context.Context, f ingestFlags) (err error) {
 	if len(f.request.Paths) == 0 || len(a.docs) > 0 {
 		return usagef("--dry-run needs the paths to ingest as arguments")
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	if _, statErr := os.Stat(dir); errors.Is(statErr, fs.ErrNotExist) {
-		if dir, err = os.MkdirTemp("", "assay-dry-run-"); err != nil {
+	if at.missing() {
+		dir, err := os.MkdirTemp("", "assay-dry-run-")
+		if err != nil {
 			return err
 		}
+		at = localDir(dir)
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	e, err := a.openEngine(ctx, dir, searching)
+	e, err := a.openEngine(ctx, at, searching)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,7 +14,6 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/identity"
 	"github.com/assay-rag/assay/store"
-	"github.com/assay-rag/assay/store/sqlite"
 )
 
 func (a *app) keyCommand() *cobra.Command {
@@ -38,21 +35,21 @@ docs/identity.md describes the roles. To see what a key allows: assay identity c
 
 // openKeys opens the API keys of the data directory, which must exist.
 func (a *app) openKeys(ctx context.Context) (keys *identity.Keys, closeAll func() error, err error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, hinted{fmt.Errorf("no API keys yet in %s: %w", dir, assay.ErrNotFound), "see: assay key create --help"}
+	if at.missing() {
+		return nil, nil, hinted{fmt.Errorf("no API keys yet in %s: %w", at, assay.ErrNotFound), "see: assay key create --help"}
 	}
-	s, err := sqlite.Open(ctx, dir)
+	s, err := at.openStore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	return openKeysOf(ctx, s)
 }
 
-func openKeysOf(ctx context.Context, s *sqlite.Store) (keys *identity.Keys, closeAll func() error, err error) {
+func openKeysOf(ctx context.Context, s store.Store) (keys *identity.Keys, closeAll func() error, err error) {
 	sys, err := s.System(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
@@ -148,11 +145,11 @@ func (a *app) keyCreate(ctx context.Context, f keyFlags) (err error) {
 	if spec.Expires, err = expiry(f.expires, time.Now()); err != nil {
 		return err
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := sqlite.Open(ctx, dir)
+	s, err := at.openStore(ctx)
 	if err != nil {
 		return err
 	}

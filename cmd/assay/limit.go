@@ -87,11 +87,11 @@ func (a *app) setLimits(ctx context.Context, subject string, pairs []string, rea
 	if len(a.docs) > 0 {
 		return usagef("--docs is for ask and search")
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.openEngine(ctx, dir, looking)
+	e, err := a.openEngine(ctx, at, looking)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,9 @@ type app struct {
 	ownLimits bool // requests set all their limits; ignore the configured ones
 
 	data    string   // --data
+	store   string   // --store
+	index   string   // --index
+	queue   string   // --queue
 	tenant  string   // --tenant
 	docs    []string // --docs
 	config  string   // --config

@@ -62,11 +62,11 @@ func (a *app) mcp(ctx context.Context) error {
 
 // openLocalHost opens the data directory of the command for this machine's user.
 func (a *app) openLocalHost(ctx context.Context) (host *engine.Host, tenant string, err error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	config, err := a.engineConfig(ctx, dir, answering)
+	config, err := a.engineConfig(ctx, at, answering)
 	if err != nil {
 		return nil, "", err
 	}

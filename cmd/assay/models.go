@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,14 +120,14 @@ func (a *app) modelsList(ctx context.Context, known, asJSON bool) error {
 // withCoverage adds the state of the models in the data directory, if it exists. It also adds
 // models that are not installed but whose vectors the directory holds.
 func (a *app) withCoverage(ctx context.Context, list []listedModel) ([]listedModel, string, error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if at.missing() {
 		return list, "", nil
 	}
-	e, err := a.openEngine(ctx, dir, searching)
+	e, err := a.openEngine(ctx, at, searching)
 	if err != nil {
 		return nil, "", err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,14 +46,14 @@ func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return a.noData(dir)
+	if at.missing() {
+		return a.noData(at)
 	}
-	e, err := a.openEngine(ctx, dir, searching)
+	e, err := a.openEngine(ctx, at, searching)
 	if err != nil {
 		return err
 	}
@@ -175,21 +173,21 @@ func (a *app) modelsRemove(ctx context.Context, name string, force, asJSON bool)
 
 // checkUnused returns an error if the data directory exists and uses the model.
 func (a *app) checkUnused(ctx context.Context, model string) error {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if at.missing() {
 		return nil
 	}
-	e, err := a.openEngine(ctx, dir, searching)
+	e, err := a.openEngine(ctx, at, searching)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	status, err := e.Vectors(ctx)
 	if err == nil && (status.Wanted == model || status.Serving == model) {
-		err = usagef("%s is in use in %s", model, dir)
+		err = usagef("%s is in use in %s", model, at)
 	}
 	return err
 }

@@ -61,9 +61,14 @@ func (a *app) restore(ctx context.Context, from string, f restoreFlags) error {
 	if f.verify {
 		m, err = backup.Verify(ctx, from, showBytes(shown, done))
 	} else {
-		if to, err = a.dataDir(ctx); err != nil {
+		at, err := a.location(ctx)
+		if err == nil {
+			err = at.needsFiles("restore", "restore the database with pg_restore, or name a data directory with --store local --data DIR")
+		}
+		if err != nil {
 			return err
 		}
+		to = at.dir
 		verb = "restored to " + shortPath(to)
 		m, err = backup.Restore(ctx, from, to, backup.RestoreOptions{
 			Identities: identities, Actor: assay.Local(), Progress: showBytes(shown, "done"),

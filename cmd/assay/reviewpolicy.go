@@ -98,11 +98,11 @@ func (a *app) policySetCommand() *cobra.Command {
 
 // withPolicies opens the store, which is created if it does not exist.
 func (a *app) withPolicies(ctx context.Context, fn func(*engine.Engine) error) error {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.openEngine(ctx, dir, looking)
+	e, err := a.openEngine(ctx, at, looking)
 	if err != nil {
 		return err
 	}

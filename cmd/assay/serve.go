@@ -18,6 +18,7 @@ import (
 
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
+	"github.com/assay-rag/assay/internal/queue"
 	"github.com/assay-rag/assay/mcpserver"
 	"github.com/assay-rag/assay/server"
 	"github.com/assay-rag/assay/ui"
@@ -62,6 +63,7 @@ docs/ui.md.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", "", "`address` to listen on, or unix:PATH (default 127.0.0.1:8484)")
 	flags.BoolVar(&o.keys, "keys", false, "accept API keys, and nothing without a credential")
+	a.queueFlag(cmd)
 	flags.StringVar(&o.certificate, "tls-cert", "", "`file` of the TLS certificate")
 	flags.StringVar(&o.key, "tls-key", "", "`file` of its private key")
 	flags.StringVar(&o.metrics, "metrics", "", "`address` that serves metrics for Prometheus (default none)")
@@ -95,6 +97,7 @@ type service struct {
 	auth     atomic.Pointer[identity.Authenticator]
 
 	host         *engine.Host
+	queue        *queue.Queue // nil: uploads are stored at once
 	handler      *server.Server
 	mcp          *mcpserver.Handler
 	certificates *certificates // nil: no TLS
@@ -125,6 +128,11 @@ func (a *app) openService(ctx context.Context, o serveOptions) (_ *service, err 
 	}
 	if err := s.listen(ctx); err != nil {
 		return nil, err
+	}
+	if s.settings.store.Queue != "" {
+		if s.queue, err = a.openQueue(ctx, s.settings.store, 0); err != nil {
+			return nil, err
+		}
 	}
 	if s.host, err = engine.OpenHost(ctx, s.hostConfig(s.settings)); err != nil {
 		return nil, a.hintTenant(err, s.settings.tenant)
@@ -175,6 +183,9 @@ func (s *service) closeAll() error {
 	}
 	if s.host != nil {
 		errs = append(errs, s.host.Close())
+	}
+	if s.queue != nil {
+		errs = append(errs, s.queue.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -275,6 +286,11 @@ func (s *service) stop(cancelRequests, stopBackground context.CancelFunc) error 
 	}
 	if err := s.host.Close(); err != nil {
 		return fmt.Errorf("close the data: %w", err)
+	}
+	if s.queue != nil {
+		if err := s.queue.Close(); err != nil {
+			return err
+		}
 	}
 	s.log.Info("shut down")
 	return nil

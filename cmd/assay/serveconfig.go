@@ -43,7 +43,7 @@ func (a *app) printServeConfig(ctx context.Context, o serveOptions) error {
 	}
 	c := l.config
 	shown := shownConfig{
-		File: c.Path, Data: l.dir, Tenant: l.tenant, Credentials: l.identified,
+		File: c.Path, Data: l.at.String(), Tenant: l.tenant, Credentials: l.identified,
 		Server:   shownServer{l.server, l.server.Grace.String()},
 		Identity: shownIdentity{Audience: c.Identity.Audience, Issuers: map[string]string{}},
 		Models:   map[string]string{"verifier": c.Verifier.Name()}, Embedding: c.Embedding.Name(), Rerank: c.Rerank.Name(),

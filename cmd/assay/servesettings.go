@@ -23,11 +23,13 @@ import (
 
 // serveSettings are the configuration of serve.
 type serveSettings struct {
-	dir, tenant string
-	config      *config.Config
-	server      config.Server // with the flags
-	engine      engine.Config
-	identified  bool // requests need credentials
+	at         location
+	tenant     string
+	store      config.Store
+	config     *config.Config
+	server     config.Server // with the flags
+	engine     engine.Config
+	identified bool // requests need credentials
 }
 
 // load reads the configuration.
@@ -40,7 +42,10 @@ func (s *service) load(ctx context.Context) (serveSettings, error) {
 
 // serveSettings reads the configuration. Secrets in it are removed from what out writes.
 func (a *app) serveSettings(ctx context.Context, o serveOptions, out *logWriter) (l serveSettings, err error) {
-	if l.dir, err = a.dataDir(ctx); err != nil {
+	if l.at, err = a.location(ctx); err != nil {
+		return l, err
+	}
+	if l.store, err = a.storeSettings(); err != nil {
 		return l, err
 	}
 	set, err := a.settings()
@@ -49,12 +54,13 @@ func (a *app) serveSettings(ctx context.Context, o serveOptions, out *logWriter)
 	}
 	if l.config = set.Config(); out != nil {
 		out.hide(&l.config.Secrets)
+		out.hide(l.store.Secrets)
 	}
 	if l.server, err = l.config.Server.With(o.listen, o.certificate, o.key, o.metrics, o.keys); err != nil {
 		return l, err
 	}
 	l.identified = l.server.Keys || len(l.config.Identity.Issuers) > 0
-	if l.engine, err = a.engineConfig(ctx, l.dir, answering); err != nil {
+	if l.engine, err = a.engineConfig(ctx, l.at, answering); err != nil {
 		return l, err
 	}
 	l.tenant, l.engine.Tenant = l.engine.Tenant, ""
@@ -72,7 +78,12 @@ func (s *service) hostConfig(l serveSettings) engine.HostConfig {
 	c.NoBackground = false
 	c.Webhooks = engine.Webhooks{Client: l.config.WebhookClient(), Background: true, Report: s.delivered}
 	c.Alarm = func(ctx context.Context, a engine.Alarm) { s.log.WarnContext(ctx, "alarm", "kind", a.Kind) }
+	var uploads engine.UploadQueue
+	if s.queue != nil {
+		uploads, c.NoBackground = s.queue, true // workers make the vectors
+	}
 	return engine.HostConfig{
+		Queue:  uploads,
 		Config: c, AllowLocal: !l.identified, Recheck: s.recheck,
 		Folders: l.server.Folders, AllowSource: engine.SourcesOf(l.server.Sources, l.server.Credentials, l.server.Folders),
 		AllowCredential: func(_, reference string) bool { return slices.Contains(l.server.Credentials, reference) },
@@ -220,7 +231,8 @@ func needRestart(old, now serveSettings) []string {
 		{"server.tls", old.server.TLS, now.server.TLS},
 		{"server.metrics", old.server.Metrics, now.server.Metrics},
 		{"server.sign_in", old.config.SignIn, now.config.SignIn},
-		{"data directory", old.dir, now.dir},
+		{"store", old.at.String(), now.at.String()},
+		{"queue", old.store.Queue, now.store.Queue},
 	} {
 		if !reflect.DeepEqual(x.old, x.now) {
 			names = append(names, x.name)

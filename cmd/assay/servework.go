@@ -14,16 +14,22 @@ import (
 const (
 	housekeepEvery   = 5 * time.Minute
 	certificateEvery = 10 * time.Second
+	resumeEvery      = 3 * time.Second
 )
 
 // startBackground starts the work that no request starts. stop waits for it.
 func (s *service) startBackground(ctx context.Context) {
 	s.work.Go(func() { s.handler.Ready(ctx) }) // opens the index
-	s.work.Go(func() {
+	resume := func() {
 		if err := s.host.ResumeInterrupted(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("interrupted runs are not resumed", "error", err)
 		}
-	})
+	}
+	if s.settings.at.remote.Remote() { // other servers may die
+		s.every(ctx, resumeEvery, resume)
+	} else {
+		s.work.Go(resume)
+	}
 	s.every(ctx, housekeepEvery, func() {
 		if err := s.host.Housekeep(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, assay.ErrReadOnly) {
 			s.log.Warn("housekeeping", "error", err)

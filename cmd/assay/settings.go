@@ -45,13 +45,20 @@ func (a *app) sources() config.Sources {
 // hide removes credentials from all further output. No output should contain one, so this is only a
 // safeguard.
 func (a *app) hide(secrets *config.Secrets) {
-	a.stdout.scrub, a.stderr.scrub = secrets.Scrub, secrets.Scrub
+	for _, out := range []*output{a.stdout, a.stderr} {
+		scrub, before := secrets.Scrub, out.scrub
+		if before != nil {
+			scrub = func(text string) string { return secrets.Scrub(before(text)) }
+		}
+		out.scrub = scrub
+	}
 }
 
-// engineConfig returns the engine configuration for a data directory. Vectors are made by ingest
+// engineConfig returns the engine configuration for a location. Vectors are made by ingest
 // --wait and by the searches that need them, because a command ends too soon for background work.
-func (a *app) engineConfig(ctx context.Context, dir string, n needs) (_ engine.Config, err error) {
-	c := standalone.Config(dir)
+func (a *app) engineConfig(ctx context.Context, at location, n needs) (_ engine.Config, err error) {
+	c := standalone.Config(at.dir)
+	at.use(&c)
 	if c.Tenant, err = a.tenantName(); err != nil {
 		return c, err
 	}

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -103,11 +100,11 @@ func (a *app) addSource(ctx context.Context, n engine.NewSource) error {
 	if len(a.docs) > 0 {
 		return usagef("--docs is for ask and search")
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := a.openEngine(ctx, dir, a.sourceNeeds(n))
+	e, err := a.openEngine(ctx, at, a.sourceNeeds(n))
 	if err != nil {
 		return err
 	}
@@ -295,12 +292,12 @@ func (a *app) describeKind(name string) error {
 
 // openSources opens the data directory, which must exist.
 func (a *app) openSources(ctx context.Context) (*engine.Engine, error) {
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("no sources yet in %s", dir), "see: assay source add --help"}
+	if at.missing() {
+		return nil, noDirectory(at, "sources", "see: assay source add --help")
 	}
-	return a.openEngine(ctx, dir, searching)
+	return a.openEngine(ctx, at, searching)
 }

@@ -23,7 +23,7 @@ func (w waiting) Read(p []byte) (int, error) {
 func TestInterruptStdin(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"ask"}, {"ask", "-"}, {"ask", "--docs", "-", "Who signs?"}, {"ingest", "-", "--data", t.TempDir()}} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		silent, writer := io.Pipe()
 		var complaint strings.Builder
 		a := newApp()

@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
-	"github.com/assay-rag/assay/store/sqlite"
 )
 
 // tenantName returns the tenant that the command works on. The store of --docs has only the default
@@ -50,12 +47,9 @@ func (a *app) hintNamedTenant(err error, name string) error {
 	return err
 }
 
-// sameData returns the flag that names the same data directory again.
+// sameData returns the flags that name the same data again.
 func (a *app) sameData() string {
-	if a.data == "" {
-		return ""
-	}
-	return " --data " + shellQuote(a.data)
+	return a.sameLocation()
 }
 
 func (a *app) tenantCommand() *cobra.Command {
@@ -100,18 +94,18 @@ func (a *app) tenantChangeCommand(cmd *cobra.Command, done string, change tenant
 }
 
 // openStore opens the data directory of the command for an administrator. Only create may create it.
-func (a *app) openStore(ctx context.Context, create bool) (*sqlite.Store, error) {
+func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
 	if len(a.docs) > 0 {
 		return nil, usagef("tenants are of a data directory, not of --docs")
 	}
-	dir, err := a.dataDir(ctx)
+	at, err := a.location(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); !create && errors.Is(err, fs.ErrNotExist) {
-		return nil, a.noData(dir)
+	if !create && at.missing() {
+		return nil, a.noData(at)
 	}
-	return sqlite.Open(ctx, dir)
+	return at.openStore(ctx)
 }
 
 func (a *app) createTenantCommand() *cobra.Command {

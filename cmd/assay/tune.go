@@ -184,7 +184,9 @@ func (v *evaluating) openTuning(ctx context.Context, identity answers.Identity) 
 	if v.folder, err = answers.OpenFolder(ctx, dir, identity); errors.Is(err, assay.ErrInvalid) {
 		return hinted{err, "name another folder with --out"}
 	}
-	v.store = cmp.Or(v.store, filepath.Join(dir, "store"))
+	if v.at.String() == "" {
+		v.at = localDir(filepath.Join(dir, "store"))
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
@@ -21,6 +22,10 @@ func TestUploadInWorker(t *testing.T) {
 	t.Parallel()
 	pool := newParsers()
 	pool.Workers = 1
+	pool.Timeout = 10 * time.Minute // the first PDF waits until PDFium is compiled
+	if underRace {
+		pool.Memory = 2 << 30 // the race detector multiplies it
+	}
 	defer pool.Close()
 	host, err := engine.OpenHost(t.Context(), engine.HostConfig{Config: engine.Config{Dir: t.TempDir(), NoBackground: true, Walk: pool.Walk}, AllowLocal: true})
 	if err != nil {

@@ -131,7 +131,7 @@ func root(t testing.TB) string {
 }
 
 // startTimeout is the longest time that a busy machine may take to start the browser.
-const startTimeout = time.Minute
+const startTimeout = 3 * time.Minute
 
 // start starts a browser and sets stop.
 func start(p program) (*Browser, error) {

@@ -31,11 +31,11 @@ type Options struct {
 	Cookies       map[string]string // for 127.0.0.1
 }
 
-// opTimeout is the longest time that one call may take.
-const opTimeout = 30 * time.Second
+// opTimeout is the longest time that one call may take on a busy machine.
+const opTimeout = 3 * time.Minute
 
 // A Page is a page in a browser context of its own. Its methods fail the test if they cannot do their
-// work within half a minute. They must be called from the goroutine of the test.
+// work within three minutes. They must be called from the goroutine of the test.
 type Page struct {
 	t       testing.TB
 	browser *Browser

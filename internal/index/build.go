@@ -107,12 +107,9 @@ func language(d *assay.Document) string {
 }
 
 func (b *builder) addChunk(d *assay.Document, c *assay.Chunk, a *analysis.Analyzer) error {
-	if c.Start < 0 || c.End < c.Start || c.End > len(d.Text) {
-		return fmt.Errorf("chunk %s [%d, %d) is outside its document's %d bytes: %w", c.ID, c.Start, c.End, len(d.Text), assay.ErrDamaged)
-	}
-	id, ok := parseID(c.ID)
-	if !ok || id == (rawID{}) {
-		return fmt.Errorf("chunk %q: an ID is 32 hexadecimal digits, not all zero: %w", c.ID, assay.ErrInvalid)
+	id, err := CheckChunk(d, c)
+	if err != nil {
+		return err
 	}
 	length := titleWeight * b.addField(d.Title, titleWeight, a)
 	for _, h := range c.Headings {

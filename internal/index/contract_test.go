@@ -8,11 +8,11 @@ import (
 	"github.com/assay-rag/assay/internal/index/indextest"
 )
 
-func TestContract(t *testing.T) { indextest.Run(t, open) }
+func TestContract(t *testing.T) { indextest.Run(t, open, indextest.Full) }
 
 // TestContractSmall checks the contract with limits so small that a few documents make many
 // segments, builders and merges.
-func TestContractSmall(t *testing.T) { indextest.Run(t, openSmall) }
+func TestContractSmall(t *testing.T) { indextest.Run(t, openSmall, indextest.Full) }
 
 func open(t testing.TB, source index.Source, dir string) index.Index {
 	t.Helper()

@@ -177,10 +177,10 @@ func TestKillAtRandomMoments(t *testing.T) {
 		case settling:
 			inMerge++
 		}
-		// A child's first Flush takes longer than later ones, especially on a busy machine. If few
-		// kills fall into merges, let them come later.
-		if inMerge < inFlush/2 {
-			span = min(span+span/4, time.Second)
+		// A child's first change and Flush take longer than later ones, on a busy machine by seconds.
+		// If a kill comes before a Flush, or few fall into merges, let them come later.
+		if at.state == committing || inMerge < inFlush/2 {
+			span = min(span+span/4, time.Minute)
 		} else {
 			span -= span / 8
 		}

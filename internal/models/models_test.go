@@ -50,14 +50,14 @@ func openWhole(_ context.Context, dir, name, sum string) (Facts, error) {
 	return Facts{Model: name + "@" + sum[:8] + "/4", Dimensions: 4, MaxTokens: 512, Languages: []string{"en"}}, nil
 }
 
-// newFolder returns a Folder for tests, with short waits.
+// newFolder returns a Folder for tests, with short waits between tries.
 func newFolder(t *testing.T) *Folder {
 	t.Helper()
 	return &Folder{
 		Dir:   filepath.Join(t.TempDir(), "models"),
 		Open:  openWhole,
 		Now:   func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
-		fetch: fetcher{client: http.DefaultClient, stall: 300 * time.Millisecond, pause: time.Millisecond},
+		fetch: fetcher{client: http.DefaultClient, stall: time.Minute, pause: time.Millisecond},
 	}
 }
 

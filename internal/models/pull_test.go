@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -237,6 +238,9 @@ func TestPullGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, files, test.wicked)
 			f := newFolder(t)
+			if name == "stalls" {
+				f.fetch.stall = 2 * time.Second
+			}
 			m, err := f.Pull(t.Context(), PullRequest{What: s.URL + "/m"})
 			if err != nil {
 				t.Fatal(err)

@@ -37,8 +37,10 @@ type seed struct {
 //
 // It takes the files below ASSAY_TESTDATA as seeds, and some made here.
 func TestDamaged(t *testing.T) {
+	compilePDFium(t)
 	total := 100
 	pool := testPool(t, "parse")
+	pool.Timeout = 5 * time.Minute // the default is under test in the full run, which has the machine to itself
 	if os.Getenv("ASSAY_LONG") != "" {
 		total = 1000
 		binary := filepath.Join(t.TempDir(), "assay")
@@ -47,7 +49,7 @@ func TestDamaged(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		pool.Command = []string{binary, "parse-worker"}
+		pool.Command, pool.Timeout = []string{binary, "parse-worker"}, DefaultTimeout
 	}
 	formats := seeds(t)
 	var exts []string

@@ -55,6 +55,17 @@ func testPool(t *testing.T, kind string) *Pool {
 	return p
 }
 
+// compilePDFium compiles PDFium into the cache of this user, from which the workers take it. In a worker
+// it would count towards the limits of time and memory, of which it needs much under the race detector.
+func compilePDFium(t *testing.T) {
+	t.Helper()
+	var f pdftest.File
+	f.Page(200, 100).Text(20, 50, 12, false, "one page")
+	if _, err := parse.Parse(t.Context(), parse.Input{Name: "a.pdf", Data: f.Bytes()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // scripted is a walk whose source is a script: lines of a path and a command.
 func scripted(ctx context.Context, in parse.Input, enter func(string) bool, yield func(parse.Parsed) error) error {
 	left := "\x00"
@@ -76,6 +87,12 @@ func scripted(ctx context.Context, in parse.Input, enter func(string) bool, yiel
 	}
 	return nil
 }
+
+// Four steps take longer than shortTime, and each takes much less, also on a busy machine.
+const (
+	shortTime = 6 * time.Second // the time for a document or a step, where a test lets it end
+	stepTime  = 2 * time.Second
+)
 
 var (
 	kept     [][]byte
@@ -133,7 +150,7 @@ func perform(in parse.Input, path, command string, yield func(parse.Parsed) erro
 		os.Exit(0)
 	case "steps", "stepshang":
 		for range 4 {
-			time.Sleep(time.Second)
+			time.Sleep(stepTime)
 			in.Progress()
 		}
 		if command == "stepshang" {
@@ -199,13 +216,13 @@ func TestFailures(t *testing.T) {
 		kind         error
 	}{
 		{name: "prints", script: ". print", want: []string{": text of "}},
-		{name: "hang", script: ". hang", timeout: 3 * time.Second, want: []string{": parse x: parsing took more than 3s: over a limit"}, kind: parse.ErrLimit},
-		{name: "steps", script: ". steps\na ok", timeout: 3 * time.Second, total: time.Hour, want: []string{": text of ", "a: text of a"}},
+		{name: "hang", script: ". hang", timeout: shortTime, want: []string{": parse x: parsing took more than 6s: over a limit"}, kind: parse.ErrLimit},
+		{name: "steps", script: ". steps\na ok", timeout: shortTime, total: time.Hour, want: []string{": text of ", "a: text of a"}},
 		{
-			name: "hang after steps", script: ". ok\na stepshang\nb ok", timeout: 3 * time.Second, total: time.Hour, kind: parse.ErrLimit,
-			want: []string{": text of ", "a: parse a: parsing took more than 3s: over a limit", "b: text of b"},
+			name: "hang after steps", script: ". ok\na stepshang\nb ok", timeout: shortTime, total: time.Hour, kind: parse.ErrLimit,
+			want: []string{": text of ", "a: parse a: parsing took more than 6s: over a limit", "b: text of b"},
 		},
-		{name: "endless steps", script: ". endless", timeout: 3 * time.Second, want: []string{": parse x: parsing took more than 7.5s: over a limit"}, kind: parse.ErrLimit},
+		{name: "endless steps", script: ". endless", timeout: shortTime, want: []string{": parse x: parsing took more than 15s: over a limit"}, kind: parse.ErrLimit},
 		{name: "until", script: ". until", want: []string{": text of "}},
 		{name: "panic", script: ". panic", want: []string{": parse x: panic: index out of range [7]: the parser crashed"}, kind: parse.ErrCrash},
 		{name: "leak", script: ". leak", want: []string{": parse x: parsing needed more than 512 MiB of memory: over a limit"}, kind: parse.ErrLimit},
@@ -216,17 +233,17 @@ func TestFailures(t *testing.T) {
 		{name: "huge", script: ". huge", want: []string{": parse x: damaged message: the parser crashed"}, kind: parse.ErrCrash},
 		{name: "partial", script: ". partial", want: []string{": parse x: its process ended with exit status 0: the parser crashed"}, kind: parse.ErrCrash},
 		{
-			name: "one bad part", script: ". ok\na ok\nb ok\nb!/1 ok\nb!/2 panic\nb!/3 ok\nc hang\nd ok", timeout: 3 * time.Second,
+			name: "one bad part", script: ". ok\na ok\nb ok\nb!/1 ok\nb!/2 panic\nb!/3 ok\nc hang\nd ok", timeout: shortTime,
 			want: []string{": text of ", "a: text of a", "b: text of b", "b!/1: text of b!/1", "b!/2: parse 2: panic: index out of range [7]: the parser crashed",
-				"b!/3: text of b!/3", "c: parse c: parsing took more than 3s: over a limit", "d: text of d"},
+				"b!/3: text of b!/3", "c: parse c: parsing took more than 6s: over a limit", "d: text of d"},
 		},
 		{
 			name: "bad container", script: ". ok\na ok\nb exit\nb!/1 ok\nc ok",
 			want: []string{": text of ", "a: text of a", "b: parse b: its process ended with exit status 3: the parser crashed", "c: text of c"},
 		},
 		{
-			name: "total", script: ". ok\na hang\nb hang\nc hang\nd ok", timeout: 3 * time.Second,
-			want: []string{": text of ", "a: parse a: parsing took", "b: parse b: parsing took", ": parse x: the files in it took more than 7.5s to parse: over a limit"},
+			name: "total", script: ". ok\na hang\nb hang\nc hang\nd ok", timeout: shortTime,
+			want: []string{": text of ", "a: parse a: parsing took", "b: parse b: parsing took", ": parse x: the files in it took more than 15s to parse: over a limit"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -443,6 +460,7 @@ func BenchmarkWalk(b *testing.B) {
 
 // TestRender draws a page in a worker, and one of a file that it cannot draw.
 func TestRender(t *testing.T) {
+	compilePDFium(t)
 	var f pdftest.File
 	f.Page(200, 100).Text(20, 50, 12, false, "one page")
 	p := &Pool{Env: []string{"PARSEWORKER_TEST=parse"}, Workers: 1}

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
@@ -76,6 +77,31 @@ func (c *compiler) get(ctx context.Context) (*engine, error) {
 		return c.engine, c.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// Prepare compiles PDFium, once in a process, which takes a second or two of CPU time without the cache
+// of compiled code. It calls waiting each second meanwhile, so that the time is not taken for that of a
+// document. Without Prepare, Open does the same and calls nothing.
+func Prepare(ctx context.Context, waiting func()) error {
+	return shared.prepare(ctx, time.Second, waiting)
+}
+
+func (c *compiler) prepare(ctx context.Context, every time.Duration, waiting func()) error {
+	ready := make(chan error, 1)
+	go func() {
+		_, err := c.get(ctx)
+		ready <- err
+	}()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ready:
+			return err
+		case <-tick.C:
+			waiting()
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package webfetch
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -134,7 +135,7 @@ func TestGuard(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			n := &names{t: t, answers: map[string][]string{"page.test": {address}}}
 			d := new(dials)
-			f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit}), Timeout: 5 * time.Second})
+			f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit}), Timeout: time.Minute})
 			for _, scheme := range []string{"http", "https"} {
 				_, err := f.Fetch(t.Context(), scheme+"://page.test/secret")
 				if !errors.Is(err, egress.ErrRefused) || !errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrUnavailable) {
@@ -170,7 +171,7 @@ func TestGuard(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	n := &names{t: t, answers: map[string][]string{"rebind.test": {"203.0.113.9", "127.0.0.1", "10.0.0.1", "192.168.0.1 169.254.169.254"}}}
 	d := new(dials)
-	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit})})
+	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver(), Permit: d.Permit}), Timeout: time.Minute})
 	for range 4 {
 		if _, err := f.Fetch(t.Context(), "http://rebind.test/"); !errors.Is(err, egress.ErrRefused) {
 			t.Errorf("%v, want it refused", err)
@@ -187,14 +188,15 @@ func TestRebinding(t *testing.T) {
 // internal network.
 func TestUnknownName(t *testing.T) {
 	n := &names{t: t, answers: map[string][]string{"known.test": {"203.0.113.9"}}}
-	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()})})
+	f := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()}), Timeout: time.Minute})
 	_, err := f.Fetch(t.Context(), "http://unknown.test/")
 	if !errors.Is(err, assay.ErrUnavailable) || !strings.Contains(err.Error(), "no such host") || strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), " on ") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }
 
-// page starts a server on loopback, and returns it with a fetcher that may reach only that server.
+// page starts a server on loopback, and returns it with a fetcher that may reach only that server and
+// waits a minute unless c says otherwise.
 func page(t *testing.T, c Config, h http.HandlerFunc, resolver ...*net.Resolver) (*Fetcher, string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -207,7 +209,7 @@ func page(t *testing.T, c Config, h http.HandlerFunc, resolver ...*net.Resolver)
 	for _, r := range resolver {
 		rules.Resolver = r
 	}
-	c.Guard = egress.New(rules)
+	c.Guard, c.Timeout = egress.New(rules), cmp.Or(c.Timeout, time.Minute)
 	return New(c), s.URL
 }
 
@@ -358,7 +360,7 @@ func TestProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	n := &names{t: t, answers: map[string][]string{"page.test": {"10.0.0.1"}}}
-	if _, err := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()})}).Fetch(t.Context(), "http://page.test/"); !errors.Is(err, egress.ErrRefused) || asked {
+	if _, err := New(Config{Guard: egress.New(egress.Config{Resolver: n.resolver()}), Timeout: time.Minute}).Fetch(t.Context(), "http://page.test/"); !errors.Is(err, egress.ErrRefused) || asked {
 		t.Errorf("%v, the proxy was asked: %v", err, asked)
 	}
 }

@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/passage"
 )
 
 // An Agent identifies a Bedrock agent, by the ARN of its alias or by the IDs of agent and alias.
@@ -58,13 +60,12 @@ func (p *Provider) Agent(a Agent) (*AgentClient, error) {
 		return nil, fmt.Errorf("agent %s: %w", a.ID, err)
 	}
 	// Other sources that the agent cites are visible to all principals who may use it.
-	other, err := p.KnowledgeBase(KnowledgeBase{ID: a.ID, Collection: a.Collection, Sharing: Sharing{OpenTo: a.OpenTo}})
+	name := p.config.Name + "/agent/" + a.ID + "/" + a.Alias
+	other, err := p.retriever(KnowledgeBase{Collection: cmp.Or(a.Collection, a.ID), Sharing: Sharing{OpenTo: a.OpenTo}}, a.ID, name)
 	if err != nil {
 		return nil, err
 	}
-	c := &AgentClient{provider: p, id: a.ID, alias: a.Alias, open: open, bases: a.KnowledgeBases, other: other, name: p.config.Name + "/agent/" + a.ID + "/" + a.Alias}
-	other.name = c.name
-	return c, nil
+	return &AgentClient{provider: p, id: a.ID, alias: a.Alias, open: open, bases: a.KnowledgeBases, other: other, name: name}, nil
 }
 
 // Model returns the agent's name in errors and budgets: "bedrock/agent/ABCDEFGHIJ/KLMNOPQRST".
@@ -98,7 +99,7 @@ func (c *AgentClient) Answer(ctx context.Context, access assay.Access, q Questio
 	if err != nil {
 		return Answer{}, err
 	}
-	defer x.end()
+	defer x.End()
 	r := &managed{x: x, text: text, source: c.source(access), answer: Answer{Notes: notes, Session: q.Session, Usage: assay.Usage{Calls: 1}}}
 	if err := c.ask(x, r, state, q); err != nil {
 		return Answer{}, err
@@ -116,11 +117,11 @@ func (c *AgentClient) state(access assay.Access, q Question) (*types.SessionStat
 	}
 	state, notes := new(types.SessionState), []string(nil)
 	for _, k := range c.bases {
-		limits, ok := k.config.Sharing.filter(access)
+		limits, ok := k.config.Sharing.Filter(access)
 		if !ok {
-			return nil, nil, fmt.Errorf("ask %s: %s: %w", c.name, hidden(k.name), assay.ErrNotFound)
+			return nil, nil, fmt.Errorf("ask %s: %s: %w", c.name, passage.Hidden(k.Model()), assay.ErrNotFound)
 		}
-		vector, more, err := k.vector(assay.And(q.Filter, limits), maxResults, k.config.Search)
+		vector, more, err := k.vector(assay.And(k.config.Filter, assay.And(q.Filter, limits)), maxResults, k.config.Search)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -152,11 +153,11 @@ func (c *AgentClient) source(access assay.Access) func(types.RetrievedReference)
 }
 
 func (c *AgentClient) ask(x *exchange, r *managed, state *types.SessionState, q Question) error {
-	out, err := x.session.agent.InvokeAgent(x.ctx, &bedrockagentruntime.InvokeAgentInput{
+	out, err := x.session.agent.InvokeAgent(x.Context, &bedrockagentruntime.InvokeAgentInput{
 		AgentId: &c.id, AgentAliasId: &c.alias, SessionId: &q.Session, InputText: &q.Text, SessionState: state,
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, c.explain)
+		return x.Fail(err, c.explain)
 	}
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
@@ -166,10 +167,10 @@ func (c *AgentClient) ask(x *exchange, r *managed, state *types.SessionState, q 
 			c.chunk(r, e.Value)
 		case *types.ResponseStreamMemberFiles:
 			for _, f := range e.Value.Files {
-				r.note(fmt.Sprintf("dropped the file %q that the agent created", x.errors.Scrub(aws.ToString(f.Name))))
+				r.note(fmt.Sprintf("dropped the file %q that the agent created", x.Errors.Scrub(aws.ToString(f.Name))))
 			}
 		case *types.ResponseStreamMemberReturnControl:
-			return x.errors.Fail(llm.BadRequest, "the agent asked its caller to run an action (return of control), which assay does not support; configure the agent to answer by itself")
+			return x.Errors.Fail(llm.BadRequest, "the agent asked its caller to run an action (return of control), which assay does not support; configure the agent to answer by itself")
 		}
 	}
 	return r.ended(events.Err(), c.explain)

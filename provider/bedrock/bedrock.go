@@ -7,15 +7,12 @@
 // metadata service) is read at the first call. Each call is made once; the SDK's retries are
 // disabled, since package resilient retries within the budget.
 //
-// The SDK does not detect every defect of a reply. So each exchange goes through a reader of this
-// package that limits the bytes, abandons a server that stalls, rejects redirects, and detects a
-// stream that ends within a frame.
+// Package awswire makes the calls, and detects the defects of replies that the SDK does not.
 package bedrock
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -23,18 +20,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/smithy-go/auth/bearer"
-	"github.com/aws/smithy-go/logging"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/egress"
-	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/awswire"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -91,14 +83,30 @@ type Provider struct {
 	open *session // nil until first used
 }
 
-// A session is an SDK whose configuration has been read.
+// A session is an SDK whose configuration has been read, with its clients of Bedrock.
 type session struct {
-	aws     aws.Config
-	region  string
+	*awswire.Session
 	runtime *bedrockruntime.Client
 	agent   *bedrockagentruntime.Client
-	bearer  bearer.TokenProvider // nil: requests are signed
-	http    *http.Client         // does not follow redirects, which must not receive a credential
+}
+
+// An exchange is one call to Bedrock.
+type exchange struct {
+	*awswire.Exchange
+	session *session
+}
+
+// exchange begins a call by name. The caller must call End.
+func (p *Provider) exchange(ctx context.Context, name string) (*exchange, error) {
+	s, err := p.session(ctx)
+	if err != nil {
+		return nil, awswire.Unopened(ctx, name, err)
+	}
+	x, err := s.Begin(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &exchange{x, s}, nil
 }
 
 // New returns a Provider for the configuration c. A contradictory configuration is ErrInvalid.
@@ -109,12 +117,14 @@ func New(c Config) (*Provider, error) {
 	switch {
 	case strings.Contains(c.Name, "/"):
 		return nil, fmt.Errorf("provider name %q contains a slash: %w", c.Name, assay.ErrInvalid)
-	case (c.AccessKeyID == "") != c.SecretAccessKey.Empty():
-		return nil, fmt.Errorf("provider %s has only half of an AWS credential; set both the access key ID and the secret access key: %w", c.Name, assay.ErrInvalid)
 	case !slices.Contains([]SchemaMode{"", SchemaFormat, SchemaTool, SchemaWords}, c.Schemas):
 		return nil, fmt.Errorf("provider %s sends schemas as %q, want %q, %q or %q: %w", c.Name, c.Schemas, SchemaFormat, SchemaTool, SchemaWords, assay.ErrInvalid)
 	}
-	return &Provider{config: c}, nil
+	p := &Provider{config: c}
+	if err := p.account().Check(c.Name); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Region returns the provider's region: the configured one, or that of the SDK's configuration,
@@ -124,7 +134,7 @@ func (p *Provider) Region(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.region, nil
+	return s.Region, nil
 }
 
 // session returns the session, reading the SDK's configuration at the first call.
@@ -134,18 +144,11 @@ func (p *Provider) session(ctx context.Context) (*session, error) {
 	if p.open != nil {
 		return p.open, nil
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, p.options()...)
+	opened, err := p.account().Open(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("read the AWS configuration: %w", ctx.Err())
-		}
-		return nil, fmt.Errorf("read the AWS configuration: %s: %w", wire.Redact(err.Error(), p.given()...), assay.ErrInvalid)
+		return nil, err
 	}
-	if cfg.Region == "" {
-		return nil, fmt.Errorf("no AWS region is configured; set the provider's region, AWS_REGION or the profile's region: %w", assay.ErrInvalid)
-	}
-	cfg.ClientLogMode = 0
-	s := &session{aws: cfg, region: cfg.Region, http: p.client(cfg)}
+	cfg, s := opened.AWS, &session{Session: opened}
 	s.runtime = bedrockruntime.NewFromConfig(cfg, func(o *bedrockruntime.Options) {
 		if p.config.BaseURL != "" {
 			o.BaseEndpoint = &p.config.BaseURL
@@ -161,104 +164,21 @@ func (p *Provider) session(ctx context.Context) (*session, error) {
 		}
 	})
 	if o := s.runtime.Options(); len(o.AuthSchemePreference) > 0 && o.AuthSchemePreference[0] == bearerScheme {
-		s.bearer = o.BearerAuthTokenProvider
+		s.Bearer = o.BearerAuthTokenProvider
 	}
 	p.open = s
 	return s, nil
 }
 
-// client returns the HTTP client: the configured one, or one with the proxies and certificates of
-// the SDK's configuration.
-func (p *Provider) client(cfg aws.Config) *http.Client {
-	var h http.Client
-	if p.config.HTTP != nil {
-		h = *p.config.HTTP
-	} else if b, ok := cfg.HTTPClient.(interface{ GetTransport() *http.Transport }); ok {
-		t := b.GetTransport()
-		p.scope().Apply(t)
-		h.Transport = t
-	} else {
-		h.Transport = p.scope().Transport()
+// account returns the configuration of access to AWS.
+func (p *Provider) account() awswire.Config {
+	c := p.config
+	return awswire.Config{
+		Region: c.Region, Profile: c.Profile, Endpoints: []string{c.BaseURL, c.AgentURL, c.ControlURL},
+		AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey, SessionToken: c.SessionToken,
+		HTTP: c.HTTP, Egress: c.Egress, Idle: c.Idle, First: c.First, MaxBytes: c.MaxBytes,
 	}
-	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &h
-}
-
-// scope returns the right to connect to AWS, which also issues credentials.
-func (p *Provider) scope() *egress.Scope {
-	hosts := egress.AWSHosts()
-	for _, base := range []string{p.config.BaseURL, p.config.AgentURL, p.config.ControlURL} {
-		if r, ok := egress.HostOf(base); ok {
-			hosts = append(hosts, r)
-		}
-	}
-	return p.config.Egress.Scope(egress.Scope{Purpose: egress.Provider, Hosts: hosts, Fixed: egress.AWSFixed(), Private: true, Proxy: true})
 }
 
 // bearerScheme is the SDK's name for authentication by API key.
 const bearerScheme = "httpBearerAuth"
-
-func (p *Provider) options() []func(*config.LoadOptions) error {
-	c := p.config
-	options := []func(*config.LoadOptions) error{
-		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
-		config.WithLogger(logging.Nop{}),
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(p.scope().Apply)), // also for credentials
-	}
-	if c.Region != "" {
-		options = append(options, config.WithRegion(c.Region))
-	}
-	if c.Profile != "" {
-		options = append(options, config.WithSharedConfigProfile(c.Profile))
-	}
-	if c.AccessKeyID != "" {
-		options = append(options, config.WithCredentialsProvider(
-			credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey.Reveal(), c.SessionToken.Reveal())))
-	}
-	return options
-}
-
-// given returns the configured secrets.
-func (p *Provider) given() []Secret {
-	return []Secret{p.config.SecretAccessKey, p.config.SessionToken, p.config.Key}
-}
-
-// secrets returns every credential that a request may contain, so that they can be removed from
-// errors. If there are no credentials, the error is an *llm.Error about name.
-func (s *session) secrets(ctx context.Context, name string) ([]Secret, error) {
-	var secrets []Secret
-	if s.bearer != nil {
-		token, err := s.bearer.RetrieveBearerToken(ctx)
-		if err != nil {
-			return nil, noCredentials(ctx, name, err)
-		}
-		secrets = append(secrets, wire.NewSecret(token.Value))
-	}
-	c, err := s.aws.Credentials.Retrieve(ctx)
-	if err != nil {
-		if s.bearer != nil {
-			return secrets, nil
-		}
-		return nil, noCredentials(ctx, name, err)
-	}
-	return append(secrets, wire.NewSecret(c.SecretAccessKey), wire.NewSecret(c.SessionToken), wire.NewSecret(c.AccessKeyID)), nil
-}
-
-// noCredentials returns the error of a call that was not made because credentials are missing.
-func noCredentials(ctx context.Context, name string, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("ask %s: %w", name, ctx.Err())
-	}
-	return &llm.Error{Model: name, Kind: llm.BadKey, Message: wire.Redact("no AWS credentials: " + innermost(err).Error())}
-}
-
-// innermost returns the last error of a chain, since the SDK repeats its message on each level.
-func innermost(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		err = next
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
-	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/awswire"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -109,27 +108,27 @@ func (p *Provider) control(ctx context.Context, path string, out any) error {
 	name := p.config.Name
 	s, err := p.session(ctx)
 	if err != nil {
-		return &llm.Error{Model: name, Kind: llm.BadRequest, Message: wire.Redact(err.Error(), p.given()...)}
+		return awswire.Unopened(ctx, name, err)
 	}
-	secrets, err := s.secrets(ctx, name)
+	secrets, err := s.Secrets(ctx, name)
 	if err != nil {
 		return err
 	}
 	sign, err := s.signature(ctx)
 	if err != nil {
-		return noCredentials(ctx, name, err)
+		return awswire.NoCredentials(ctx, name, err)
 	}
-	base := cmp.Or(p.config.ControlURL, "https://bedrock."+s.region+"."+domain(s.region))
+	base := cmp.Or(p.config.ControlURL, "https://bedrock."+s.Region+"."+domain(s.Region))
 	c := wire.Client{
-		Name: name, HTTP: s.http, Secrets: secrets, Idle: p.config.Idle, First: p.config.First, MaxBytes: p.config.MaxBytes,
+		Name: name, HTTP: s.HTTP, Secrets: secrets, Idle: p.config.Idle, First: p.config.First, MaxBytes: p.config.MaxBytes,
 		Header: sign,
 		Explain: func(_ int, h http.Header, body []byte) wire.Fault {
-			code := errorCode(h, body)
-			f := wire.Fault{Kind: kinds[code], Message: wire.Message(body)}
+			code := awswire.ErrorCode(h, body)
+			f := wire.Fault{Kind: awswire.Kinds[code], Message: wire.Message(body)}
 			if code != "" {
 				f.Message = code + ": " + f.Message
 			}
-			if k, m := explainResource(strings.TrimPrefix(path, "/"), s.region, code, f.Message); k != "" {
+			if k, m := explainResource(strings.TrimPrefix(path, "/"), s.Region, code, f.Message); k != "" {
 				f.Kind, f.Message = k, m
 			}
 			return f
@@ -140,18 +139,18 @@ func (p *Provider) control(ctx context.Context, path string, out any) error {
 
 // signature returns a function that signs a request without a body.
 func (s *session) signature(ctx context.Context) (func(*http.Request), error) {
-	if s.bearer != nil {
-		token, err := s.bearer.RetrieveBearerToken(ctx)
+	if s.Bearer != nil {
+		token, err := s.Bearer.RetrieveBearerToken(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token.Value) }, nil
 	}
-	c, err := s.aws.Credentials.Retrieve(ctx)
+	c, err := s.AWS.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(r *http.Request) { sign(ctx, r, c, s.region) }, nil
+	return func(r *http.Request) { sign(ctx, r, c, s.Region) }, nil
 }
 
 func sign(ctx context.Context, r *http.Request, c aws.Credentials, region string) {
@@ -169,25 +168,4 @@ func domain(region string) string {
 		return "amazonaws.eu"
 	}
 	return "amazonaws.com"
-}
-
-// errorCode returns the name of the error in a reply whose status is not 2xx.
-//
-// Source: Smithy, "AWS restJson1 protocol", operation error serialization.
-func errorCode(h http.Header, body []byte) string {
-	code := h.Get("X-Amzn-Errortype")
-	if code == "" {
-		var fields struct {
-			Type any `json:"__type"`
-			Code any `json:"code"`
-		}
-		if json.Unmarshal(body, &fields) == nil {
-			code, _ = fields.Code.(string)
-			if t, ok := fields.Type.(string); ok {
-				code = t
-			}
-		}
-	}
-	code, _, _ = strings.Cut(code, ":")
-	return code[strings.LastIndexByte(code, '#')+1:]
 }

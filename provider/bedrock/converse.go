@@ -52,8 +52,8 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	if err != nil {
 		return llm.Response{}, err
 	}
-	defer x.end()
-	r := &reading{request: req, schemaTool: in.schemaTool, client: &x.errors, scrubber: x.errors.Scrubber()}
+	defer x.End()
+	r := &reading{request: req, schemaTool: in.schemaTool, client: &x.Errors, scrubber: x.Errors.Scrubber()}
 	if m.provider.config.Stream {
 		err = m.converseStream(x, in, r, stream)
 	} else {
@@ -316,15 +316,15 @@ const noText = "(no text)"
 
 // converse makes the call and reads its whole reply.
 func (m *model) converse(x *exchange, in input, r *reading, stream func(llm.Delta)) error {
-	out, err := x.session.runtime.Converse(x.ctx, &bedrockruntime.ConverseInput{
+	out, err := x.session.runtime.Converse(x.Context, &bedrockruntime.ConverseInput{
 		ModelId: &m.id, Messages: in.messages, System: in.system, InferenceConfig: in.inference,
 		ToolConfig: in.tools, OutputConfig: in.output, AdditionalModelRequestFields: in.more,
 	}, func(o *bedrockruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, m.explain)
+		return x.Fail(err, m.explain)
 	}
 	if err := r.whole(out); err != nil {
-		return x.fail(err, nil)
+		return x.Fail(err, nil)
 	}
 	r.rest()
 	if stream != nil && r.text.Len() > 0 {
@@ -335,7 +335,7 @@ func (m *model) converse(x *exchange, in input, r *reading, stream func(llm.Delt
 
 // converseStream makes the call and reads its reply as it arrives.
 func (m *model) converseStream(x *exchange, in input, r *reading, stream func(llm.Delta)) error {
-	out, err := x.session.runtime.ConverseStream(x.ctx, &bedrockruntime.ConverseStreamInput{
+	out, err := x.session.runtime.ConverseStream(x.Context, &bedrockruntime.ConverseStreamInput{
 		ModelId: &m.id, Messages: in.messages, System: in.system, InferenceConfig: in.inference,
 		ToolConfig: in.tools, OutputConfig: in.output, AdditionalModelRequestFields: in.more,
 	}, func(o *bedrockruntime.Options) {
@@ -345,12 +345,12 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 		o.Protocol = restjson1.New(schemas.AmazonBedrockFrontendService)
 	})
 	if err != nil {
-		return x.fail(err, m.explain)
+		return x.Fail(err, m.explain)
 	}
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
 	for event := range events.Events() {
-		if x.parent.Err() != nil { // text may arrive after the call was cancelled
+		if x.Parent.Err() != nil { // text may arrive after the call was cancelled
 			break
 		}
 		text := r.event(event)
@@ -358,33 +358,26 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 			stream(llm.Delta{Text: text})
 		}
 		if r.done() {
-			x.ended()
+			x.Ended()
 		}
 	}
 	switch err := events.Err(); {
-	case r.done() && x.parent.Err() == nil:
+	case r.done() && x.Parent.Err() == nil:
 		if text := r.rest(); text != "" && stream != nil {
 			stream(llm.Delta{Text: text})
 		}
 		return nil
-	case err != nil || x.parent.Err() != nil:
-		return x.fail(err, m.explain)
-	case x.failedReading():
-		return x.fail(errCut, nil)
+	case err != nil || x.Parent.Err() != nil:
+		return x.Fail(err, m.explain)
+	case x.FailedReading():
+		return x.Fail(errCut, nil)
 	default:
-		return x.errors.Fail(llm.BrokeOff, "%v", errCut)
+		return x.Errors.Fail(llm.BrokeOff, "%v", errCut)
 	}
 }
 
 // errCut reports a stream that ended before the reply's end.
 var errCut = fmt.Errorf("the reply ends early")
-
-// failedReading reports whether the reason for an incomplete reply is known.
-func (x *exchange) failedReading() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.broken != nil || x.ctx.Err() != nil
-}
 
 // closeStream closes an event stream and waits for the SDK's goroutines that read it.
 func closeStream(stream interface{ Close() error }, reader any) {
@@ -452,5 +445,5 @@ func (p *Provider) knownRegion() string {
 	if p.open == nil {
 		return p.config.Region
 	}
-	return p.open.region
+	return p.open.Region
 }

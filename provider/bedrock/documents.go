@@ -2,12 +2,7 @@ package bedrock
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"math"
-	"path"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/provider/internal/passage"
 )
 
 // pipeline is the version of the conversion of passages to documents. It is part of the documents'
@@ -32,41 +27,22 @@ const (
 	metaChunk  = "x-amz-bedrock-kb-chunk-id"
 )
 
-// document returns a retrieved passage as a document version, and its page. The document of a
-// passage without text has no text.
-func (k *Retriever) document(content *types.RetrievalResultContent, location *types.RetrievalResultLocation, raw map[string]document.Interface) (assay.Document, int) {
-	text := textOf(content)
+// passage converts a result of Bedrock. A passage without text has none.
+func (k *Retriever) passage(content *types.RetrievalResultContent, location *types.RetrievalResultLocation, raw map[string]document.Interface, score *float64) passage.Passage {
 	meta := metadataOf(raw)
-	d := assay.Document{
-		Collection: k.config.Collection, URI: uriOf(location), Text: text, Metadata: meta, ACL: k.config.Sharing.acl(meta),
-		Source: assay.SourceInfo{SizeBytes: int64(len(text))},
+	p := passage.Passage{
+		ID: meta[metaChunk].String, Text: textOf(content), URI: cmp.Or(uriOf(location), meta[metaSource].String),
+		Title: meta[assay.MetaTitle].String, Metadata: meta,
 	}
-	if d.URI == "" {
-		d.URI = meta[metaSource].String
-	}
-	if d.URI == "" {
-		d.URI = "bedrock:" + k.id + "/" + meta[metaChunk].String
-		if meta[metaChunk].String == "" { // otherwise two passages would be one document
-			d.URI, d.Title = d.URI+hashOf(text), k.id
-		}
-	}
-	d.Title = cmp.Or(meta[assay.MetaTitle].String, d.Title, path.Base(strings.TrimRight(d.URI, "/")))
-	page := 0
 	if n := meta[metaPage].Number; n >= 1 && n < math.MaxInt32 {
-		page = int(n)
+		p.Page = int(n)
 	}
-	if text != "" {
-		d.Anchors = []assay.Anchor{{Page: page}}
+	if k.config.RerankModel != "" {
+		p.Scores.Rerank = score
+	} else {
+		p.Scores.Managed = score
 	}
-	d.ID = assay.DocumentID(d.Collection, d.URI)
-	d.Version = assay.DocumentVersion(d.Text, d.Metadata, pipeline)
-	return d, page
-}
-
-// hashOf returns a hash that identifies a text.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
+	return p
 }
 
 // textOf returns the text of a passage. A table row is returned as "column: value" lines.
@@ -82,7 +58,7 @@ func textOf(c *types.RetrievalResultContent) string {
 		}
 		text = strings.Join(lines, "\n")
 	}
-	return strings.TrimSpace(visible.Text(strings.ReplaceAll(text, "\r\n", "\n")))
+	return text
 }
 
 // uriOf returns the source of a passage, or "" if Bedrock does not report it.
@@ -128,54 +104,4 @@ func metadataOf(raw map[string]document.Interface) assay.Metadata {
 		}
 	}
 	return meta
-}
-
-// keep stores a document. If the store is full, it replaces the oldest one.
-func (k *Retriever) keep(d assay.Document) {
-	key := d.ID + "/" + d.Version
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.acls[d.ID] = d.ACL
-	if _, ok := k.texts[key]; ok {
-		return
-	}
-	k.texts[key] = d
-	k.order = append(k.order, key)
-	if len(k.order) <= k.config.Keep {
-		return
-	}
-	old := k.order[0]
-	k.order = k.order[1:]
-	delete(k.texts, old)
-	id, _, _ := strings.Cut(old, "/")
-	for _, key := range k.order {
-		if strings.HasPrefix(key, id+"/") {
-			return
-		}
-	}
-	delete(k.acls, id)
-}
-
-// ACL returns the ACL of a document according to the latest retrieval. It returns assay.ErrNotFound
-// if the document is not kept.
-func (k *Retriever) ACL(_ context.Context, id string) (assay.ACL, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	acl, ok := k.acls[id]
-	if !ok {
-		return assay.ACL{}, fmt.Errorf("document %s of %s: %w", id, k.name, assay.ErrNotFound)
-	}
-	return acl, nil
-}
-
-// Version returns a retrieved document version. It returns assay.ErrNotFound if the version is not
-// kept.
-func (k *Retriever) Version(_ context.Context, id, version string) (assay.Document, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	d, ok := k.texts[id+"/"+version]
-	if !ok {
-		return assay.Document{}, fmt.Errorf("version %s of document %s of %s: %w", version, id, k.name, assay.ErrNotFound)
-	}
-	return d, nil
 }

@@ -159,18 +159,18 @@ func (p *Provider) invoke(ctx context.Context, name, model string, f fetcher, pu
 	if err != nil {
 		return nil, 0, err
 	}
-	defer x.end()
+	defer x.End()
 	body, err := json.Marshal(f.request(purpose, texts))
 	if err != nil {
-		return nil, 0, x.errors.Fail(llm.BadRequest, "encode the request: %v", err)
+		return nil, 0, x.Errors.Fail(llm.BadRequest, "encode the request: %v", err)
 	}
-	out, err := x.session.runtime.InvokeModel(x.ctx, &bedrockruntime.InvokeModelInput{
+	out, err := x.session.runtime.InvokeModel(x.Context, &bedrockruntime.InvokeModelInput{
 		ModelId: &model, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
 	}, func(o *bedrockruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return nil, 0, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
-			return explainModel(model, x.session.region, code, message)
+		return nil, 0, x.Fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainModel(model, x.session.Region, code, message)
 		})
 	}
-	return f.rows(&x.errors, out.Body)
+	return f.rows(&x.Errors, out.Body)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/provider/internal/passage"
 )
 
 // A filter of Bedrock is a filter of assay without "not", and with at least two parts in andAll and
@@ -32,76 +33,16 @@ func (c *filterer) compile(f assay.Filter) (types.RetrievalFilter, error) {
 	if err := f.Check(nil); err != nil || f.IsZero() {
 		return nil, err
 	}
-	positive, err := c.positive(f, false)
+	n := passage.Normalizer{Service: "Bedrock knowledge bases"}
+	positive, err := n.Positive(f)
 	if err != nil {
 		return nil, err
 	}
+	c.notes = n.Notes
 	return c.build(positive)
 }
 
-// complements maps operators to their negations.
-var complements = map[assay.FilterOp]assay.FilterOp{
-	assay.OpEquals: assay.OpNotEquals, assay.OpNotEquals: assay.OpEquals,
-	assay.OpIn: assay.OpNotIn, assay.OpNotIn: assay.OpIn,
-	assay.OpGreaterThan: assay.OpLessThanOrEquals, assay.OpLessThanOrEquals: assay.OpGreaterThan,
-	assay.OpLessThan: assay.OpGreaterThanOrEquals, assay.OpGreaterThanOrEquals: assay.OpLessThan,
-	assay.OpAndAll: assay.OpOrAll, assay.OpOrAll: assay.OpAndAll,
-}
-
-// positive returns f, or its negation, without "not" (De Morgan). It flattens nested groups of the
-// same kind and replaces groups of one part by that part.
-func (c *filterer) positive(f assay.Filter, negate bool) (assay.Filter, error) {
-	if f.Op == assay.OpNot {
-		return c.positive(f.Filters[0], !negate)
-	}
-	op := f.Op
-	if negate {
-		var ok bool
-		if op, ok = complements[f.Op]; !ok {
-			return f, fmt.Errorf("filter not %s on key %q: Bedrock knowledge bases do not support \"not\", and %s has no complement: %w", f.Op, f.Key, f.Op, assay.ErrInvalid)
-		}
-	}
-	if op != assay.OpAndAll && op != assay.OpOrAll {
-		if negate && ordered(op) {
-			c.note(fmt.Sprintf("not (%s) is searched as %s, which excludes documents without the key %q", f, assay.Filter{Op: op, Key: f.Key, Value: f.Value}, f.Key))
-		}
-		f.Op = op
-		return f, nil
-	}
-	group := assay.Filter{Op: op}
-	for _, part := range f.Filters {
-		p, err := c.positive(part, negate)
-		if err != nil {
-			return f, err
-		}
-		if p.Op == op {
-			group.Filters = append(group.Filters, p.Filters...)
-		} else {
-			group.Filters = append(group.Filters, p)
-		}
-	}
-	if len(group.Filters) == 1 {
-		return group.Filters[0], nil
-	}
-	return group, nil
-}
-
-func (c *filterer) note(text string) {
-	if !slices.Contains(c.notes, text) {
-		c.notes = append(c.notes, text)
-	}
-}
-
-// ordered reports whether an operator is an order comparison.
-func ordered(op assay.FilterOp) bool {
-	switch op {
-	case assay.OpGreaterThan, assay.OpGreaterThanOrEquals, assay.OpLessThan, assay.OpLessThanOrEquals:
-		return true
-	}
-	return false
-}
-
-// build converts a filter from positive to the SDK's form.
+// build converts a filter without "not" to the SDK's form.
 func (c *filterer) build(f assay.Filter) (types.RetrievalFilter, error) {
 	if f.Op == assay.OpAndAll || f.Op == assay.OpOrAll {
 		parts := make([]types.RetrievalFilter, len(f.Filters))

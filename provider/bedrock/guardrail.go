@@ -135,16 +135,16 @@ func (v *verifier) VerifyFor(ctx context.Context, question, text string, cited [
 	if err != nil {
 		return none, err
 	}
-	defer x.end()
+	defer x.End()
 	none.Usage.Calls = 1
-	out, err := x.session.runtime.ApplyGuardrail(x.ctx, v.input(question, text, sources), func(o *bedrockruntime.Options) { o.HTTPClient = x })
+	out, err := x.session.runtime.ApplyGuardrail(x.Context, v.input(question, text, sources), func(o *bedrockruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return none, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
-			return explainResource("guardrail "+v.config.Guardrail.ID, x.session.region, code, message)
+		return none, x.Fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainResource("guardrail "+v.config.Guardrail.ID, x.session.Region, code, message)
 		})
 	}
 	j := v.judge(out)
-	j.Reason, j.Refused, j.Usage.Calls = x.errors.Scrub(j.Reason), x.errors.Scrub(j.Refused), 1
+	j.Reason, j.Refused, j.Usage.Calls = x.Errors.Scrub(j.Reason), x.Errors.Scrub(j.Refused), 1
 	return j, nil
 }
 

@@ -4,18 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/resilient"
+	"github.com/assay-rag/assay/provider/internal/passage"
 )
 
 // A SearchType is a search method of a knowledge base.
@@ -49,6 +47,8 @@ type KnowledgeBase struct {
 	EpochKeys []string // metadata keys with seconds since 1970
 	Pages     int      // largest number of calls for one query; 0: 10
 	Keep      int      // number of retrieved documents kept for citations; 0: 4096
+
+	Guard *resilient.Guard // retries searches that are throttled; nil: each is made once
 }
 
 // An Attribute is a metadata key that implicit filters may use.
@@ -71,16 +71,14 @@ type Attribute struct {
 // Bedrock's score is Scores.Managed, or Scores.Rerank if Bedrock reranks. It is also the hit's
 // Relevance, clipped to [0, 1]. It is not calibrated, which is stated in the notes.
 type Retriever struct {
+	*passage.Retriever
 	provider *Provider
 	config   KnowledgeBase
 	id       string
-	name     string
-
-	mu    sync.Mutex
-	acls  map[string]assay.ACL      // by document
-	texts map[string]assay.Document // by document and version
-	order []string                  // keys of texts, oldest first
 }
+
+// A Sharing controls access to a knowledge base.
+type Sharing = passage.Sharing
 
 // The defaults and limits of a knowledge base.
 //
@@ -88,7 +86,6 @@ type Retriever struct {
 // numberOfResults.
 const (
 	defaultPages = 10
-	defaultKeep  = 4096
 	maxResults   = 100
 )
 
@@ -97,9 +94,6 @@ func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
 	id, err := idOf(c.ID, "knowledge-base")
 	if err != nil {
 		return nil, err
-	}
-	if err := c.Sharing.check(); err != nil {
-		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
 	}
 	if !slices.Contains([]SearchType{"", SearchHybrid, SearchSemantic}, c.Search) {
 		return nil, fmt.Errorf("knowledge base %s has search type %q, want %q or %q: %w", id, c.Search, SearchHybrid, SearchSemantic, assay.ErrInvalid)
@@ -116,108 +110,70 @@ func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
 	if err := c.Guardrail.check(); err != nil {
 		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
 	}
-	filters := filterer{epochs: c.EpochKeys}
-	if _, err := filters.compile(c.Filter); err != nil {
-		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
-	}
-	c.Collection, c.Pages, c.Keep = cmp.Or(c.Collection, id), cmp.Or(c.Pages, defaultPages), cmp.Or(c.Keep, defaultKeep)
-	return &Retriever{
-		provider: p, config: c, id: id, name: p.config.Name + "/knowledge-base/" + id,
-		acls: map[string]assay.ACL{}, texts: map[string]assay.Document{},
-	}, nil
+	c.Collection, c.Pages = cmp.Or(c.Collection, id), cmp.Or(c.Pages, defaultPages)
+	return p.retriever(c, id, p.config.Name+"/knowledge-base/"+id)
 }
 
-// Model returns the knowledge base's name in errors and budgets:
+// retriever returns a retriever with a name in errors and budgets, such as
 // "bedrock/knowledge-base/ABCDEFGHIJ".
-func (k *Retriever) Model() string { return k.name }
-
-// Retrieve implements assay.Retriever. It returns no hits, without calling Bedrock, if access sees
-// nothing of the knowledge base or the query is for other collections. Failures of Bedrock are
-// *llm.Error.
-func (k *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	results := assay.Results{Hits: []assay.Hit{}, Terms: []assay.Term{}}
-	if q.Limit < 1 {
-		return results, fmt.Errorf("query for %d hits: %w", q.Limit, assay.ErrInvalid)
-	}
-	if len(q.Collections) > 0 && !slices.Contains(q.Collections, k.config.Collection) {
-		return results, nil
-	}
-	terms := analysis.QueryTerms(q.Text, nil)
-	if len(terms) == 0 {
-		return results, nil
-	}
-	limits, ok := k.config.Sharing.filter(access)
-	if !ok {
-		results.Notes = searchNotes(hidden(k.name))
-		return results, nil
-	}
-	in, notes, err := k.input(q, limits)
-	if err != nil {
-		return results, err
-	}
-	found, err := k.pages(ctx, in, q.Limit)
-	if err != nil {
-		return results, err
-	}
-	results.Hits = k.hits(access, q, found, &notes)
-	results.Notes = searchNotes(notes...)
-	tell(&results, terms)
-	return results, nil
+func (p *Provider) retriever(c KnowledgeBase, id, name string) (*Retriever, error) {
+	k := &Retriever{provider: p, config: c, id: id}
+	var err error
+	k.Retriever, err = passage.New(passage.Config{
+		Name: name, Source: "bedrock:" + id, Collection: c.Collection, Pipeline: pipeline, Sharing: c.Sharing, Filter: c.Filter,
+		Keep: c.Keep, Guard: c.Guard, Search: k.find, Check: k.check,
+	})
+	return k, err
 }
 
-// searchNotes returns texts as notes of a search.
-func searchNotes(texts ...string) []assay.Note {
-	var notes []assay.Note
-	for _, t := range texts {
-		notes = append(notes, assay.Note{Kind: assay.NoteSearch, Text: t})
+// find makes the search of a request.
+func (k *Retriever) find(ctx context.Context, in passage.Request) (passage.Found, error) {
+	search := k.config.Search
+	switch in.Query.Mode {
+	case assay.ModeHybrid:
+	case assay.ModeVector:
+		search = SearchSemantic
+	default:
+		return passage.Found{}, fmt.Errorf("%s: knowledge bases cannot search in mode %q: %w", k.Model(), in.Query.Mode, assay.ErrInvalid)
 	}
-	return notes
-}
-
-// input returns the request for a query with the additional filter limits.
-func (k *Retriever) input(q assay.Query, limits assay.Filter) (*bedrockagentruntime.RetrieveInput, []string, error) {
-	search, notes, err := k.search(q)
+	vector, notes, err := k.vector(in.Filter, in.Query.Limit, search)
 	if err != nil {
-		return nil, nil, err
+		return passage.Found{}, err
 	}
-	vector, filterNotes, err := k.vector(assay.And(q.Filter, limits), q.Limit, search)
-	if err != nil {
-		return nil, nil, err
-	}
-	in := &bedrockagentruntime.RetrieveInput{
-		KnowledgeBaseId: &k.id, RetrievalQuery: &types.KnowledgeBaseQuery{Text: &q.Text},
+	found, err := k.pages(ctx, &bedrockagentruntime.RetrieveInput{
+		KnowledgeBaseId: &k.id, RetrievalQuery: &types.KnowledgeBaseQuery{Text: &in.Query.Text},
 		RetrievalConfiguration: &types.KnowledgeBaseRetrievalConfiguration{VectorSearchConfiguration: vector},
 		GuardrailConfiguration: k.config.Guardrail.retrieval(),
+	}, in.Query.Limit)
+	if err != nil {
+		return passage.Found{}, err
 	}
-	return in, append(notes, filterNotes...), nil
+	out := passage.Found{Notes: notes}
+	for _, r := range found.results {
+		out.Passages = append(out.Passages, k.passage(r.Content, r.Location, r.Metadata, r.Score))
+	}
+	if found.intervened {
+		out.Notes = append(out.Notes, k.Model()+": a guardrail intervened in the results")
+	}
+	if found.cut {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s: stopped after %d pages; there are more results", k.Model(), k.config.Pages))
+	}
+	return out, nil
 }
 
-// search returns the search type of a query, and notes on features that Bedrock lacks.
-func (k *Retriever) search(q assay.Query) (SearchType, []string, error) {
-	var notes []string
-	for what, asked := range map[string]bool{
-		"rewrites": len(q.Rewrites) > 0, "feedback": q.Feedback, "diversity": q.Diversity > 0, "rank fusion": q.Fusion != "",
-	} {
-		if asked {
-			notes = append(notes, fmt.Sprintf("%s: knowledge bases do not support %s; it was ignored", k.name, what))
-		}
-	}
-	slices.Sort(notes)
-	switch q.Mode {
-	case assay.ModeHybrid:
-		return k.config.Search, notes, nil
-	case assay.ModeVector:
-		return SearchSemantic, notes, nil
-	}
-	return "", nil, fmt.Errorf("%s: knowledge bases cannot search in mode %q: %w", k.name, q.Mode, assay.ErrInvalid)
+// check returns assay.ErrInvalid if knowledge bases cannot apply a filter.
+func (k *Retriever) check(f assay.Filter) error {
+	filters := filterer{epochs: k.config.EpochKeys}
+	_, err := filters.compile(f)
+	return err
 }
 
 // vector returns the configuration of the vector search.
 func (k *Retriever) vector(f assay.Filter, limit int, search SearchType) (*types.KnowledgeBaseVectorSearchConfiguration, []string, error) {
 	filters := filterer{epochs: k.config.EpochKeys}
-	filter, err := filters.compile(assay.And(k.config.Filter, f))
+	filter, err := filters.compile(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", k.name, err)
+		return nil, nil, fmt.Errorf("%s: %w", k.Model(), err)
 	}
 	v := &types.KnowledgeBaseVectorSearchConfiguration{
 		Filter: filter, NumberOfResults: aws.Int32(int32(min(limit, maxResults))), OverrideSearchType: types.SearchType(search),
@@ -270,18 +226,18 @@ func (k *Retriever) pages(ctx context.Context, in *bedrockagentruntime.RetrieveI
 
 // page makes one request.
 func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveInput) (*bedrockagentruntime.RetrieveOutput, error) {
-	x, err := k.provider.exchange(ctx, k.name)
+	x, err := k.provider.exchange(ctx, k.Model())
 	if err != nil {
 		return nil, err
 	}
-	defer x.end()
+	defer x.End()
 	if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
 		return nil, err
 	}
 	defer llm.Report(ctx, assay.Usage{Calls: 1})
-	out, err := x.session.agent.Retrieve(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
+	out, err := x.session.agent.Retrieve(x.Context, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return nil, x.fail(err, k.explain)
+		return nil, x.Fail(err, k.explain)
 	}
 	return out, nil
 }
@@ -301,150 +257,4 @@ func explainResource(what, region, code, message string) (llm.ErrorKind, string)
 		return llm.BadKey, fmt.Sprintf("the credentials may not use %s in region %s. Bedrock says: %s", what, region, message)
 	}
 	return "", ""
-}
-
-// hits converts results to hits in Bedrock's order, best first, and adds notes on dropped results.
-func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, notes *[]string) []assay.Hit {
-	var hits []assay.Hit
-	empty, foreign := 0, false
-	for _, r := range found.results {
-		doc, page := k.document(r.Content, r.Location, r.Metadata)
-		switch {
-		case doc.Text == "":
-			empty++
-			continue
-		case !access.Allows("", doc.ACL):
-			foreign = true
-			continue
-		}
-		k.keep(doc)
-		hits = append(hits, k.hit(doc, page, r.Score, q.Text))
-	}
-	hits = nest(hits)
-	if len(hits) > 0 {
-		*notes = append(*notes, k.name+": relevance is the knowledge base's own score, which is not calibrated")
-	}
-	if empty > 0 {
-		*notes = append(*notes, fmt.Sprintf("%s: skipped %d results without text, such as images", k.name, empty))
-	}
-	if foreign {
-		*notes = append(*notes, k.name+" returned passages that the access filter excludes; they were dropped")
-	}
-	if found.intervened {
-		*notes = append(*notes, k.name+": a guardrail intervened in the results")
-	}
-	if found.cut {
-		*notes = append(*notes, fmt.Sprintf("%s: stopped after %d pages; there are more results", k.name, k.config.Pages))
-	}
-	return hits[:min(len(hits), q.Limit)]
-}
-
-// hit converts a document retrieved for a query to a hit.
-func (k *Retriever) hit(doc assay.Document, page int, score *float64, query string) assay.Hit {
-	h := assay.Hit{
-		Chunk: assay.Chunk{
-			ID: assay.ChunkID(doc.ID, doc.Version, 0), Document: doc.ID, Version: doc.Version, Kind: assay.ChunkProse,
-			End: len(doc.Text), Headings: []string{}, Tokens: llm.EstimateTokens(doc.Text),
-		},
-		Text: doc.Text, Collection: doc.Collection, URI: doc.URI, Title: doc.Title, Page: page,
-		Matched: matched(query, doc.Text),
-	}
-	if score != nil && !math.IsNaN(*score) && !math.IsInf(*score, 0) {
-		s := *score
-		if k.config.RerankModel != "" {
-			h.Scores.Rerank = &s
-		} else {
-			h.Scores.Managed = &s
-		}
-		h.Scores.Relevance = min(max(s, 0), 1)
-	}
-	return h
-}
-
-// nest merges hits that contain one another. Hits keep their order. A hit that contains another
-// takes the better position of the two.
-func nest(hits []assay.Hit) []assay.Hit {
-	type ranked struct {
-		assay.Hit
-		rank int
-	}
-	all := make([]ranked, len(hits))
-	for i, h := range hits {
-		all[i] = ranked{h, i}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(len(b.Text), len(a.Text)) })
-	var kept []ranked
-next:
-	for _, h := range all {
-		for i := range kept {
-			k := &kept[i]
-			if k.Chunk.Document != h.Chunk.Document {
-				continue
-			}
-			at := strings.Index(k.Text, h.Text)
-			if at < 0 {
-				continue
-			}
-			k.Scores, k.rank = better(k.Scores, h.Scores), min(k.rank, h.rank)
-			if len(h.Text) < len(k.Text) {
-				adopt(&k.Hit, h.Hit, at)
-			}
-			continue next
-		}
-		kept = append(kept, h)
-	}
-	slices.SortFunc(kept, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	out := make([]assay.Hit, len(kept))
-	for i, k := range kept {
-		out[i] = k.Hit
-	}
-	return out
-}
-
-// adopt makes h a child of parent, in whose text it begins at offset at.
-func adopt(parent *assay.Hit, h assay.Hit, at int) {
-	parent.Chunk.Kind = assay.ChunkSection
-	child := h.Chunk
-	child.Version, child.Ordinal, child.Parent = parent.Chunk.Version, len(parent.Children)+1, parent.Chunk.ID
-	child.ID = assay.ChunkID(child.Document, child.Version, child.Ordinal)
-	child.Start, child.End = at, at+len(h.Text)
-	parent.Children = append(parent.Children, child)
-}
-
-// better returns the scores with the higher relevance.
-func better(a, b assay.Scores) assay.Scores {
-	if b.Relevance > a.Relevance {
-		return b
-	}
-	return a
-}
-
-// matched returns the terms of a query that occur in a text.
-func matched(query, text string) []string {
-	held := map[string]bool{}
-	for _, t := range analysis.Tokens(text, "") {
-		held[t.Term] = true
-	}
-	var out []string
-	for _, t := range analysis.QueryTerms(query, nil) {
-		if slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] }) {
-			out = append(out, t.Text)
-		}
-	}
-	return out
-}
-
-// tell fills in statistics on the query's terms. They cover only the hits, since the number of
-// matching passages in the knowledge base is unknown.
-func tell(r *assay.Results, terms []analysis.QueryTerm) {
-	r.Chunks, r.Total = len(r.Hits), len(r.Hits)
-	for _, t := range terms {
-		term := assay.Term{Text: t.Text, Stem: t.Forms[0], Forms: t.Forms[1:], Weight: 1}
-		for _, h := range r.Hits {
-			if slices.Contains(h.Matched, t.Text) {
-				term.Chunks++
-			}
-		}
-		r.Terms = append(r.Terms, term)
-	}
 }

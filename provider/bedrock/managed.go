@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/passage"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -65,24 +66,24 @@ type Question struct {
 // the answer cannot be distinguished from a complete one. Failures are *llm.Error.
 func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generation, q Question, text func(string)) (Answer, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", k.name, assay.ErrInvalid)
+		return Answer{}, fmt.Errorf("ask %s: an empty question: %w", k.Model(), assay.ErrInvalid)
 	}
 	if _, err := parseARN(g.Model); err != nil {
-		return Answer{}, fmt.Errorf("ask %s: the model that answers: %w", k.name, err)
+		return Answer{}, fmt.Errorf("ask %s: the model that answers: %w", k.Model(), err)
 	}
-	limits, ok := k.config.Sharing.filter(access)
+	limits, ok := k.config.Sharing.Filter(access)
 	if !ok {
-		return Answer{}, fmt.Errorf("ask %s: %s: %w", k.name, hidden(k.name), assay.ErrNotFound)
+		return Answer{}, fmt.Errorf("ask %s: %s: %w", k.Model(), passage.Hidden(k.Model()), assay.ErrNotFound)
 	}
 	config, notes, err := k.generation(g, q, limits)
 	if err != nil {
 		return Answer{}, err
 	}
-	x, err := k.provider.exchange(ctx, k.name)
+	x, err := k.provider.exchange(ctx, k.Model())
 	if err != nil {
 		return Answer{}, err
 	}
-	defer x.end()
+	defer x.End()
 	r := &managed{x: x, text: text, source: k.source(access), answer: Answer{Notes: notes, Usage: assay.Usage{Calls: 1}}}
 	if g.Stream {
 		err = k.answerStream(x, r, config, q)
@@ -98,20 +99,13 @@ func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generatio
 // source returns a function that converts references to hits, if access may see them.
 func (k *Retriever) source(access assay.Access) func(types.RetrievedReference) (assay.Hit, bool) {
 	return func(ref types.RetrievedReference) (assay.Hit, bool) {
-		doc, page := k.document(ref.Content, ref.Location, ref.Metadata)
-		if !access.Allows("", doc.ACL) {
-			return assay.Hit{}, false
-		}
-		if doc.Text != "" {
-			k.keep(doc)
-		}
-		return k.hit(doc, page, nil, ""), true
+		return k.Hit(access, k.passage(ref.Content, ref.Location, ref.Metadata, nil), "")
 	}
 }
 
 // generation returns the configuration of the generation.
 func (k *Retriever) generation(g Generation, q Question, limits assay.Filter) (*types.RetrieveAndGenerateConfiguration, []string, error) {
-	vector, notes, err := k.vector(assay.And(q.Filter, limits), q.Limit, k.config.Search)
+	vector, notes, err := k.vector(assay.And(k.config.Filter, assay.And(q.Filter, limits)), q.Limit, k.config.Search)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,14 +144,14 @@ func (q Question) session() *string {
 }
 
 func (k *Retriever) answerWhole(x *exchange, r *managed, c *types.RetrieveAndGenerateConfiguration, q Question) error {
-	out, err := x.session.agent.RetrieveAndGenerate(x.ctx, &bedrockagentruntime.RetrieveAndGenerateInput{
+	out, err := x.session.agent.RetrieveAndGenerate(x.Context, &bedrockagentruntime.RetrieveAndGenerateInput{
 		Input: &types.RetrieveAndGenerateInput{Text: &q.Text}, RetrieveAndGenerateConfiguration: c, SessionId: q.session(),
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, k.explain)
+		return x.Fail(err, k.explain)
 	}
 	if out.Output == nil || out.Output.Text == nil {
-		return x.fail(errors.New("the reply is not a RetrieveAndGenerate reply: it has no output"), nil)
+		return x.Fail(errors.New("the reply is not a RetrieveAndGenerate reply: it has no output"), nil)
 	}
 	r.write(*out.Output.Text)
 	r.citations = out.Citations
@@ -167,11 +161,11 @@ func (k *Retriever) answerWhole(x *exchange, r *managed, c *types.RetrieveAndGen
 }
 
 func (k *Retriever) answerStream(x *exchange, r *managed, c *types.RetrieveAndGenerateConfiguration, q Question) error {
-	out, err := x.session.agent.RetrieveAndGenerateStream(x.ctx, &bedrockagentruntime.RetrieveAndGenerateStreamInput{
+	out, err := x.session.agent.RetrieveAndGenerateStream(x.Context, &bedrockagentruntime.RetrieveAndGenerateStreamInput{
 		Input: &types.RetrieveAndGenerateInput{Text: &q.Text}, RetrieveAndGenerateConfiguration: c, SessionId: q.session(),
 	}, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return x.fail(err, k.explain)
+		return x.Fail(err, k.explain)
 	}
 	events := out.GetStream()
 	defer closeStream(events, events.Reader)
@@ -208,7 +202,7 @@ func (r *managed) write(text string) {
 		return
 	}
 	if r.scrubber == nil {
-		r.scrubber = r.x.errors.Scrubber()
+		r.scrubber = r.x.Errors.Scrubber()
 	}
 	text = r.tail + text
 	n := wholeRunes(text)
@@ -250,12 +244,12 @@ func (r *managed) guard(action types.GuadrailAction) {
 // ended returns the error of a stream that ended with err.
 func (r *managed) ended(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
 	switch {
-	case err != nil || r.x.parent.Err() != nil:
-		return r.x.fail(err, explain)
-	case r.x.failedReading():
-		return r.x.fail(errCut, nil)
+	case err != nil || r.x.Parent.Err() != nil:
+		return r.x.Fail(err, explain)
+	case r.x.FailedReading():
+		return r.x.Fail(errCut, nil)
 	case r.raw.Len() == 0 && !r.answer.Intervened:
-		return r.x.errors.Fail(llm.BrokeOff, "%v", errCut)
+		return r.x.Errors.Fail(llm.BrokeOff, "%v", errCut)
 	}
 	return nil
 }
@@ -272,7 +266,7 @@ func (r *managed) finish() (Answer, error) {
 		for _, ref := range c.RetrievedReferences {
 			h, ok := r.source(ref)
 			if !ok {
-				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites documents that the caller may not see; it was dropped")
+				return Answer{}, r.x.Errors.Fail(llm.BadReply, "the answer cites documents that the caller may not see; it was dropped")
 			}
 			if h.Text != "" {
 				sources[i] = append(sources[i], h)
@@ -281,7 +275,7 @@ func (r *managed) finish() (Answer, error) {
 	}
 	raw := r.raw.String()
 	text := strings.ToValidUTF8(raw, "\uFFFD")
-	if scrubbed := r.x.errors.Scrub(text); scrubbed != text || text != raw {
+	if scrubbed := r.x.Errors.Scrub(text); scrubbed != text || text != raw {
 		r.note("the answer contained invalid or secret text, which was removed; its citations were dropped")
 		r.answer.Text = scrubbed
 		return r.answer, nil
@@ -311,7 +305,7 @@ func (r *managed) finish() (Answer, error) {
 }
 
 func (r *managed) note(text string) {
-	r.answer.Notes = append(r.answer.Notes, r.x.name+": "+text)
+	r.answer.Notes = append(r.answer.Notes, r.x.Name+": "+text)
 }
 
 // locate returns the byte span of a citation in text. Bedrock returns the part's words and its span

@@ -138,18 +138,18 @@ func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput
 	if err != nil {
 		return 0, err
 	}
-	defer x.end()
+	defer x.End()
 	if err := llm.Room(ctx, most); err != nil {
 		return 0, err
 	}
 	defer llm.Report(ctx, most)
 	in.RerankingConfiguration.BedrockRerankingConfiguration.ModelConfiguration = &types.BedrockRerankingModelConfiguration{
-		ModelArn: aws.String(modelARN(x.session.region, r.id)),
+		ModelArn: aws.String(modelARN(x.session.Region, r.id)),
 	}
-	out, err := x.session.agent.Rerank(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
+	out, err := x.session.agent.Rerank(x.Context, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {
-		return 0, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
-			return explainModel(r.id, x.session.region, code, message)
+		return 0, x.Fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainModel(r.id, x.session.Region, code, message)
 		})
 	}
 	for _, res := range out.Results {
@@ -158,7 +158,7 @@ func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput
 			i, score = int(*res.Index), float64(*res.RelevanceScore)
 		}
 		if i < 0 || i >= len(scores) || seen[i] || math.IsNaN(score) || math.IsInf(score, 0) {
-			return 0, x.errors.Fail(llm.BadReply, "a result for %d texts has no valid index or score, or repeats an index", len(scores))
+			return 0, x.Errors.Fail(llm.BadReply, "a result for %d texts has no valid index or score, or repeats an index", len(scores))
 		}
 		scores[i], seen[i] = score, true
 	}
@@ -166,7 +166,7 @@ func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput
 	if n := len(out.Results); n > 0 && (aws.ToString(in.NextToken) != "" || all(seen)) {
 		return n, nil
 	}
-	return 0, x.errors.Fail(llm.BadReply, "it did not score all %d texts", len(scores))
+	return 0, x.Errors.Fail(llm.BadReply, "it did not score all %d texts", len(scores))
 }
 
 func all(seen []bool) bool {

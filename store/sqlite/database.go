@@ -355,6 +355,9 @@ func (dialect) Member(object, key string) string {
 // Unhex implements relational.Dialect.
 func (dialect) Unhex(text string) string { return "unhex(" + text + ")" }
 
+// Least implements relational.Dialect.
+func (dialect) Least(a, b string) string { return "MIN(" + a + ", " + b + ")" }
+
 // Array implements relational.Dialect.
 func (dialect) Array(query, column string) string {
 	return "SELECT json_group_array(" + column + ") FROM (" + query + ")"

@@ -42,7 +42,7 @@ func kindOfCode(code int) error {
 		return assay.ErrDamaged
 	}
 	switch code & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT: // rows that contradict each other
 		return assay.ErrDamaged
 	case sqlite3.SQLITE_FULL:
 		return assay.ErrFull

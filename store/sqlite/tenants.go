@@ -199,10 +199,9 @@ func (s *Store) changeTenants(ctx context.Context, name string, fn func(store.Sy
 	if !writable(s.dir) || !writable(filepath.Join(s.dir, tenantsName)) {
 		return assay.ErrReadOnly
 	}
-	const retry = 20 * time.Millisecond
-	lock := flock.New(filepath.Join(s.dir, tenantsLockName))
-	if _, err := lock.TryLockContext(ctx, retry); err != nil {
-		return wrap(err, "lock %s", lock.Path())
+	lock, err := s.lockTenants(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return s.withSystem(ctx, func(sys store.System) error {
@@ -211,6 +210,16 @@ func (s *Store) changeTenants(ctx context.Context, name string, fn func(store.Sy
 		}
 		return fn(sys)
 	})
+}
+
+// lockTenants takes the lock that changes of tenants need.
+func (s *Store) lockTenants(ctx context.Context) (*flock.Flock, error) {
+	const retry = 20 * time.Millisecond
+	lock := flock.New(filepath.Join(s.dir, tenantsLockName))
+	if _, err := lock.TryLockContext(ctx, retry); err != nil {
+		return nil, wrap(err, "lock %s", lock.Path())
+	}
+	return lock, nil
 }
 
 // finishChanges finishes interrupted changes. A failure to remove another tenant than the named one
@@ -257,7 +266,7 @@ func (s *Store) removeUnused(items []store.RegistryItem) error {
 			}
 		}
 	}
-	return nil
+	return s.removeMoving()
 }
 
 // settleTenant finishes interrupted changes and returns the tenant's entry. It creates the default

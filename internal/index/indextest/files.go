@@ -20,13 +20,14 @@ import (
 type sample struct {
 	source *Source
 	want   []index.Result
+	c      contract
 }
 
-func newSample(t *testing.T, open Opener, identity, dir string) sample {
+func newSample(t *testing.T, c contract, identity, dir string) sample {
 	t.Helper()
 	w := newWorld(7, 40)
-	s := sample{source: NewSource(identity)}
-	ix := open(t, s.source, dir)
+	s := sample{source: NewSource(identity), c: c}
+	ix := c.open(t, s.source, dir)
 	defer ix.Close()
 	for round := range 4 {
 		for range 12 {
@@ -67,10 +68,10 @@ func (s sample) ask(t *testing.T, ix index.Index) []index.Result {
 
 // wantSame opens dir and checks that the answers are the same as before. It then flushes what was
 // lost and checks again, this time without reading the source.
-func (s sample) wantSame(t *testing.T, open Opener, dir string) {
+func (s sample) wantSame(t *testing.T, c contract, dir string) {
 	t.Helper()
 	for range 2 {
-		ix := open(t, s.source, dir)
+		ix := c.open(t, s.source, dir)
 		s.wantAnswers(t, ix)
 		if err := ix.Flush(t.Context()); err != nil {
 			t.Error(err)
@@ -82,7 +83,7 @@ func (s sample) wantSame(t *testing.T, open Opener, dir string) {
 		}
 	}
 	read, readVectors := s.source.Read(), s.source.ReadVectors()
-	ix := open(t, s.source, dir)
+	ix := c.open(t, s.source, dir)
 	defer ix.Close()
 	s.wantAnswers(t, ix)
 	if read != s.source.Read() || readVectors != s.source.ReadVectors() {
@@ -92,7 +93,7 @@ func (s sample) wantSame(t *testing.T, open Opener, dir string) {
 
 func (s sample) wantAnswers(t *testing.T, ix index.Index) {
 	t.Helper()
-	if diff := gocmp.Diff(s.want, s.ask(t, ix)); diff != "" {
+	if diff := gocmp.Diff(s.want, s.ask(t, ix), s.c.scores()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -106,9 +107,9 @@ func copyDir(t *testing.T, dir string) string {
 	return to
 }
 
-func testDamagedFiles(t *testing.T, open Opener) {
+func testDamagedFiles(t *testing.T, c contract) {
 	dir := t.TempDir()
-	s := newSample(t, open, "a", dir)
+	s := newSample(t, c, "a", dir)
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d files, %v; want several", len(files), err)
@@ -139,7 +140,7 @@ func testDamagedFiles(t *testing.T, open Opener) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.wantSame(t, open, broken)
+				s.wantSame(t, c, broken)
 			})
 		}
 	}
@@ -151,15 +152,15 @@ func testDamagedFiles(t *testing.T, open Opener) {
 				t.Fatal(err)
 			}
 		}
-		s.wantSame(t, open, broken)
+		s.wantSame(t, c, broken)
 	})
 }
 
 // testForeignFiles checks that the index of another source is not used even if the sequence numbers
 // agree.
-func testForeignFiles(t *testing.T, open Opener) {
+func testForeignFiles(t *testing.T, c contract) {
 	dir := t.TempDir()
-	other := newSample(t, open, "other", dir)
+	other := newSample(t, c, "other", dir)
 	s := NewSource("a")
 	w := newWorld(8, 40)
 	for sequence(t, s) < sequence(t, other.source) {
@@ -167,7 +168,7 @@ func testForeignFiles(t *testing.T, open Opener) {
 		e.Document.ACL = assay.ACL{Restricted: true}
 		s.Put(e)
 	}
-	for i, got := range other.ask(t, open(t, s, dir)) {
+	for i, got := range other.ask(t, c.open(t, s, dir)) {
 		if got.Total != 0 || got.Chunks != 0 {
 			t.Errorf("another source's index shows %d of %d chunks that nobody may see for question %d", got.Total, got.Chunks, i)
 		}
@@ -185,42 +186,42 @@ func sequence(t *testing.T, s *Source) int64 {
 
 // testOlderSource checks that an index is not used if it is ahead of its source, which is then
 // another source or an older copy. This holds both when the index is opened and while it is open.
-func testOlderSource(t *testing.T, open Opener) {
+func testOlderSource(t *testing.T, c contract) {
 	dir := t.TempDir()
-	_ = newSample(t, open, "a", dir)
+	_ = newSample(t, c, "a", dir)
 	older := NewSource("a")
 	older.Put(NewEntry("c", "1", "", "alpha"))
-	wantDocuments(t, older, search(t, open(t, older, dir), sampleQuery), "1")
+	wantDocuments(t, older, search(t, c.open(t, older, dir), sampleQuery), "1")
 
 	s := NewSource("a")
 	s.Put(NewEntry("c", "1", "", "alpha"))
 	s.Put(NewEntry("c", "2", "", "alpha"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	search(t, ix, sampleQuery)
 	s.Restore(older)
 	wantDocuments(t, s, search(t, ix, sampleQuery), "1")
 }
 
 // testNoFolder checks that Flush creates a missing folder and that the folder is not needed before.
-func testNoFolder(t *testing.T, open Opener) {
+func testNoFolder(t *testing.T, c contract) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
-	s := sample{source: NewSource("a")}
+	s := sample{source: NewSource("a"), c: c}
 	s.source.Put(NewEntry("c", "1", "", "alpha"))
-	ix := open(t, s.source, dir)
+	ix := c.open(t, s.source, dir)
 	s.want = s.ask(t, ix)
 	wantDocuments(t, s.source, s.want[0], "1")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("a reader made the folder: %v", err)
 	}
-	s.wantSame(t, open, dir)
+	s.wantSame(t, c, dir)
 }
 
 // testFolderDeleted checks that the folder may be deleted at any time: an open index continues to
 // work, and the next Flush writes everything again.
-func testFolderDeleted(t *testing.T, open Opener) {
+func testFolderDeleted(t *testing.T, c contract) {
 	dir := t.TempDir()
-	s := newSample(t, open, "a", dir)
-	writer, reader := open(t, s.source, dir), open(t, s.source, dir)
+	s := newSample(t, c, "a", dir)
+	writer, reader := c.open(t, s.source, dir), c.open(t, s.source, dir)
 	for range 3 {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -233,7 +234,7 @@ func testFolderDeleted(t *testing.T, open Opener) {
 		settle(t, writer)
 		s.wantAnswers(t, writer)
 		read, readVectors := s.source.Read(), s.source.ReadVectors()
-		again := open(t, s.source, dir)
+		again := c.open(t, s.source, dir)
 		s.wantAnswers(t, again)
 		if read != s.source.Read() || readVectors != s.source.ReadVectors() {
 			t.Errorf("read %d documents and %d vectors again after a flush", s.source.Read()-read, s.source.ReadVectors()-readVectors)

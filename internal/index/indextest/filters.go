@@ -85,7 +85,7 @@ var filters = func() []assay.Filter {
 	return append(list, assay.Filter{})
 }()
 
-func testFilter(t *testing.T, open Opener) {
+func testFilter(t *testing.T, c contract) {
 	s := NewSource("a")
 	var entries []Entry
 	for i, m := range filterMetadata {
@@ -95,9 +95,9 @@ func testFilter(t *testing.T, open Opener) {
 	}
 	s.Put(entries[:3]...)
 	s.Put(entries[3:]...)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	for _, f := range filters {
-		if f.Check(newModel(s).visibleTo(everyone).kinds) != nil {
+		if f.Check(c.newModel(s).visibleTo(everyone).kinds) != nil {
 			t.Fatalf("filter %s is not valid here", f)
 		}
 		result := search(t, ix, assay.Query{Text: "needle", Filter: f})
@@ -116,11 +116,11 @@ func testFilter(t *testing.T, open Opener) {
 // testFilterRandom checks that random filters keep exactly the chunks that Filter.Match accepts,
 // and that filters rejected by Filter.Check are rejected. Some of the documents are deleted, hidden
 // or put again.
-func testFilterRandom(t *testing.T, open Opener) {
+func testFilterRandom(t *testing.T, c contract) {
 	for _, seed := range seeds(t, 3) {
 		w := newWorld(seed, 60)
 		s := NewSource("a")
-		ix, m := open(t, s, t.TempDir()), newModel(s)
+		ix, m := c.open(t, s, t.TempDir()), c.newModel(s)
 		refused := 0
 		for range rounds(10) {
 			s.Put(w.entries(15)...)
@@ -150,14 +150,14 @@ func testFilterRandom(t *testing.T, open Opener) {
 	}
 }
 
-func testFilterErrors(t *testing.T, open Opener) {
+func testFilterErrors(t *testing.T, c contract) {
 	s := NewSource("a")
 	e := NewEntry("c", "d", "", "needle")
 	e.Document.Metadata = assay.Metadata{"year": assay.NumberValue(2024), "team": assay.StringValue("legal")}
 	other := NewEntry("c", "e", "", "needle")
 	other.Document.Metadata = assay.Metadata{"pages": assay.NumberValue(3)}
 	s.Put(e, other)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	check := func(f assay.Filter, names ...string) {
 		t.Helper()
 		_, err := ix.Search(t.Context(), everyone, assay.Query{Text: "needle", Filter: f, Limit: 1})

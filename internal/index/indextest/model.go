@@ -14,10 +14,13 @@ import (
 // score from its definition. It is as simple as possible.
 type model struct {
 	source *Source
+	levels Levels
 	known  map[string]counted // by language and fields
 }
 
-func newModel(s *Source) *model { return &model{source: s, known: make(map[string]counted)} }
+func newModel(s *Source, levels Levels) *model {
+	return &model{source: s, levels: levels, known: make(map[string]counted)}
+}
 
 // counted holds the term frequencies of a chunk. Terms in the title and the headings count three
 // times as much as those in the body. The length counts words in the same way. The parts of a
@@ -42,6 +45,8 @@ type answer struct {
 	chunks   int
 	coverage float64
 	found    []found
+
+	approximate bool // the first of found may be missing among the hits
 }
 
 // visibility is the part of the source that is visible to an access.
@@ -155,7 +160,7 @@ func (m *model) nearest(access assay.Access, q assay.Query, v index.Vector) answ
 		return answer{}
 	}
 	sight := m.visibleTo(access)
-	a := answer{chunks: sight.chunks, invalid: q.Filter.Check(sight.kinds)}
+	a := answer{chunks: sight.chunks, invalid: q.Filter.Check(sight.kinds), approximate: !m.levels.ExactNearest}
 	if a.invalid != nil {
 		return a
 	}

@@ -38,7 +38,7 @@ func putNear(s *Source, e Entry, degrees float64) {
 func about(uri string) Entry { return NewEntry("c", uri, "", "something of "+uri) }
 
 // testNearestOrder checks the three metrics in typical numbers of dimensions, including odd ones.
-func testNearestOrder(t *testing.T, open Opener) {
+func testNearestOrder(t *testing.T, c contract) {
 	for _, dimensions := range []int{1, 2, 7, 24, 64, 65, 384, 1024} {
 		w := newWorld(uint64(dimensions), 1)
 		s := NewSource("a")
@@ -51,7 +51,7 @@ func testNearestOrder(t *testing.T, open Opener) {
 		}
 		s.Put(entries...)
 		s.PutVectors("m", vectors)
-		ix, m := open(t, s, t.TempDir()), newModel(s)
+		ix, m := c.open(t, s, t.TempDir()), c.newModel(s)
 		for _, flushed := range []bool{false, true} {
 			if flushed {
 				if err := ix.Flush(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func testNearestOrder(t *testing.T, open Opener) {
 
 // testNearestTies checks that equal vectors are ordered by chunk ID and that chunks without a
 // vector are not returned.
-func testNearestTies(t *testing.T, open Opener) {
+func testNearestTies(t *testing.T, c contract) {
 	s := NewSource("a")
 	var ids []string
 	for i := range 40 {
@@ -86,7 +86,7 @@ func testNearestTies(t *testing.T, open Opener) {
 		ids = append(ids, e.Chunks[0].ID)
 	}
 	slices.Sort(ids)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	for _, limit := range []int{1, 7, 30, 100} {
 		result := nearest(t, ix, assay.Query{Limit: limit}, near)
 		var got []string
@@ -105,10 +105,10 @@ func testNearestTies(t *testing.T, open Opener) {
 	}
 }
 
-func testNearestInvalid(t *testing.T, open Opener) {
+func testNearestInvalid(t *testing.T, c contract) {
 	s := NewSource("a")
 	putNear(s, about("1"), 10)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	with := func(change func(*index.Vector)) index.Vector {
 		v := near
@@ -158,9 +158,9 @@ func testNearestInvalid(t *testing.T, open Opener) {
 
 // testNearestUnknownModel checks that a model without vectors is not an error for any query, and
 // neither is a source that never has vectors.
-func testNearestUnknownModel(t *testing.T, open Opener) {
+func testNearestUnknownModel(t *testing.T, c contract) {
 	s := NewSource("a")
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	check := func(v index.Vector, chunks int) {
 		t.Helper()
 		if result := nearest(t, ix, assay.Query{}, v); len(result.Hits) != 0 || result.Total != 0 || result.Chunks != chunks || result.Index.Coverage != 0 {
@@ -173,7 +173,7 @@ func testNearestUnknownModel(t *testing.T, open Opener) {
 	putNear(s, about("2"), 10)
 	check(index.Vector{Model: "other", Metric: index.Cosine, Values: []float32{1, 2}}, 2)
 
-	texts := open(t, onlyText{s}, t.TempDir())
+	texts := c.open(t, onlyText{s}, t.TempDir())
 	result := nearest(t, texts, assay.Query{}, near)
 	if len(result.Hits) != 0 || result.Chunks != 2 {
 		t.Errorf("a source of texts only: %+v, want no hits of 2 chunks", result)
@@ -185,10 +185,10 @@ type onlyText struct{ index.Source }
 
 // testNearestLate checks vectors that arrive after the text, one by one, and are removed with their
 // document.
-func testNearestLate(t *testing.T, open Opener) {
+func testNearestLate(t *testing.T, c contract) {
 	s := NewSource("a")
 	dir := t.TempDir()
-	writer, reader := open(t, s, dir), open(t, s, dir)
+	writer, reader := c.open(t, s, dir), c.open(t, s, dir)
 	want := func(coverage float64, uris ...string) {
 		t.Helper()
 		for _, ix := range []index.Index{writer, reader} {
@@ -250,10 +250,10 @@ func testNearestLate(t *testing.T, open Opener) {
 
 // testNearestDropModel checks that a model whose vectors are all dropped is treated as unknown, and
 // may return with other vectors.
-func testNearestDropModel(t *testing.T, open Opener) {
+func testNearestDropModel(t *testing.T, c contract) {
 	s := NewSource("a")
 	dir := t.TempDir()
-	ix := open(t, s, dir)
+	ix := c.open(t, s, dir)
 	one := about("1")
 	putNear(s, one, 10)
 	wantDocuments(t, s, nearest(t, ix, assay.Query{}, near), "1")
@@ -261,13 +261,13 @@ func testNearestDropModel(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	s.DropModel(near.Model)
-	for _, ix := range []index.Index{ix, open(t, s, dir)} {
+	for _, ix := range []index.Index{ix, c.open(t, s, dir)} {
 		if result := nearest(t, ix, assay.Query{}, near); len(result.Hits) != 0 || result.Index.Coverage != 0 {
 			t.Errorf("after the model was dropped: %+v", result)
 		}
 	}
 	s.PutVectors(near.Model, map[string][]float32{one.Chunks[0].ID: angled(20)})
-	for _, ix := range []index.Index{ix, open(t, s, dir)} {
+	for _, ix := range []index.Index{ix, c.open(t, s, dir)} {
 		wantDocuments(t, s, nearest(t, ix, assay.Query{}, near), "1")
 	}
 	if err := ix.Flush(t.Context()); err != nil {
@@ -279,13 +279,13 @@ func testNearestDropModel(t *testing.T, open Opener) {
 	s.Put(two)
 	s.DropModel(near.Model)
 	s.PutVectors(near.Model, map[string][]float32{two.Chunks[0].ID: angled(30)})
-	for _, ix := range []index.Index{ix, open(t, s, dir)} {
+	for _, ix := range []index.Index{ix, c.open(t, s, dir)} {
 		wantDocuments(t, s, nearest(t, ix, assay.Query{}, near), "2")
 	}
 	s.DropModel(near.Model)
 	s.PutVectors(near.Model, map[string][]float32{one.Chunks[0].ID: {0, 1}})
 	short := index.Vector{Model: near.Model, Metric: index.Cosine, Values: []float32{0, 1}}
-	for _, ix := range []index.Index{ix, open(t, s, dir)} {
+	for _, ix := range []index.Index{ix, c.open(t, s, dir)} {
 		wantDocuments(t, s, nearest(t, ix, assay.Query{}, short), "1")
 		if _, err := ix.Nearest(t.Context(), everyone, assay.Query{Limit: 1}, near); !errors.Is(err, assay.ErrInvalid) {
 			t.Errorf("a vector of the dimensions before: %v, want ErrInvalid", err)
@@ -295,13 +295,13 @@ func testNearestDropModel(t *testing.T, open Opener) {
 
 // testNearestShared checks that chunks with the same text share a vector, and that section chunks
 // are not searched.
-func testNearestShared(t *testing.T, open Opener) {
+func testNearestShared(t *testing.T, c contract) {
 	s := NewSource("a")
 	first, second := NewEntry("c", "first", "", "the same", "a section"), NewEntry("c", "second", "", "the same")
 	first.Chunks[1].Kind = assay.ChunkSection
 	s.Put(first)
 	s.PutVectors("m", map[string][]float32{first.Chunks[0].ID: angled(10), first.Chunks[1].ID: angled(0)})
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	result := nearest(t, ix, assay.Query{}, near)
 	wantDocuments(t, s, result, "first")
 	if result.Chunks != 1 || result.Total != 1 || result.Index.Coverage != 1 {
@@ -315,7 +315,7 @@ func testNearestShared(t *testing.T, open Opener) {
 
 // testNearestAccess checks that access, collections and filters are applied before scoring, and
 // that invisible chunks do not influence the result.
-func testNearestAccess(t *testing.T, open Opener) {
+func testNearestAccess(t *testing.T, c contract) {
 	s := NewSource("a")
 	year := func(e Entry, n float64) Entry {
 		e.Document.Metadata = assay.Metadata{"year": assay.NumberValue(n)}
@@ -326,7 +326,7 @@ func testNearestAccess(t *testing.T, open Opener) {
 	putNear(s, year(about("new"), 2024), 60)
 	putNear(s, year(elsewhere, 2024), 50)
 	s.Put(about("unknown"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	before := nearest(t, ix, assay.Query{}, near)
 	wantDocuments(t, s, before, "old", "elsewhere", "new")
 	asked := searchAs(t, ix, everyone, assay.Query{Text: "something"})
@@ -346,10 +346,10 @@ func testNearestAccess(t *testing.T, open Opener) {
 			settle(t, ix)
 		}
 		ignore := cmpopts.IgnoreFields(index.Result{}, "Sequence") // similarities are equal to the last bit
-		if diff := cmp.Diff(before, nearest(t, ix, assay.Query{}, near), ignore); diff != "" {
+		if diff := cmp.Diff(before, nearest(t, ix, assay.Query{}, near), ignore, c.scores()); diff != "" {
 			t.Errorf("documents that may not be seen change the result: -without +with\n%s", diff)
 		}
-		if diff := cmp.Diff(asked, searchAs(t, ix, everyone, assay.Query{Text: "something"}), ignore); diff != "" {
+		if diff := cmp.Diff(asked, searchAs(t, ix, everyone, assay.Query{Text: "something"}), ignore, c.scores()); diff != "" {
 			t.Errorf("documents that may not be seen change the result of Search: -without +with\n%s", diff)
 		}
 		equals := func(key string, v assay.Value) assay.Query {
@@ -376,10 +376,10 @@ func testNearestAccess(t *testing.T, open Opener) {
 }
 
 // testNearestReopen checks that a flushed index opens without reading the vectors from the source.
-func testNearestReopen(t *testing.T, open Opener) {
+func testNearestReopen(t *testing.T, c contract) {
 	dir := t.TempDir()
 	s := NewSource("a")
-	ix := open(t, s, dir)
+	ix := c.open(t, s, dir)
 	w := newWorld(3, 30)
 	s.Put(w.entries(30)...)
 	if err := ix.Flush(t.Context()); err != nil {
@@ -402,9 +402,9 @@ func testNearestReopen(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	read, readVectors := s.Read(), s.ReadVectors()
-	again := open(t, s, dir)
+	again := c.open(t, s, dir)
 	for i, v := range queries {
-		if diff := cmp.Diff(want[i], nearest(t, again, assay.Query{}, v)); diff != "" {
+		if diff := cmp.Diff(want[i], nearest(t, again, assay.Query{}, v), c.scores()); diff != "" {
 			t.Errorf("after reopening: -want +got\n%s", diff)
 		}
 	}
@@ -422,10 +422,10 @@ func testNearestReopen(t *testing.T, open Opener) {
 // testNearestSourceFails checks that if the source fails midway, the new vectors are not searched,
 // the texts are, and the next search tries again. Vectors of different lengths are reported as
 // damage.
-func testNearestSourceFails(t *testing.T, open Opener) {
+func testNearestSourceFails(t *testing.T, c contract) {
 	s := NewSource("a")
 	putNear(s, about("1"), 10)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	wantDocuments(t, s, nearest(t, ix, assay.Query{}, near), "1")
 	two, three := about("2"), about("3")
 	s.Put(two, three)

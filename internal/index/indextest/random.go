@@ -29,10 +29,10 @@ func settle(t testing.TB, ix index.Index) {
 
 // testRandom applies random operations to an index and compares random queries with the model.
 // ASSAY_SEED repeats a failure.
-func testRandom(t *testing.T, open Opener) {
+func testRandom(t *testing.T, c contract) {
 	for _, seed := range seeds(t, 5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			r := newRandomRun(t, open, seed)
+			r := newRandomRun(t, c, seed)
 			for step := range rounds(300) {
 				r.log = append(r.log, r.step())
 				if t.Failed() {
@@ -46,7 +46,7 @@ func testRandom(t *testing.T, open Opener) {
 // A randomRun is an index with one writer and one reader, which act like separate processes.
 type randomRun struct {
 	t      *testing.T
-	open   Opener
+	c      contract
 	w      world
 	source *Source
 	model  *model
@@ -56,10 +56,10 @@ type randomRun struct {
 	log    []string
 }
 
-func newRandomRun(t *testing.T, open Opener, seed uint64) *randomRun {
+func newRandomRun(t *testing.T, c contract, seed uint64) *randomRun {
 	s := NewSource("a")
-	r := &randomRun{t: t, open: open, w: newWorld(seed, 4+12*int(seed)), source: s, model: newModel(s), dir: t.TempDir()}
-	r.writer, r.reader = open(t, s, r.dir), open(t, s, r.dir)
+	r := &randomRun{t: t, c: c, w: newWorld(seed, 4+12*int(seed)), source: s, model: c.newModel(s), dir: t.TempDir()}
+	r.writer, r.reader = c.open(t, s, r.dir), c.open(t, s, r.dir)
 	return r
 }
 
@@ -118,20 +118,20 @@ func (r *randomRun) reopen() string {
 		if err := r.writer.Close(); err != nil {
 			r.t.Fatal(err)
 		}
-		r.writer = r.open(r.t, r.source, r.dir)
+		r.writer = r.c.open(r.t, r.source, r.dir)
 		return "the writer closes and opens"
 	case 1:
 		settle(r.t, r.writer) // a process that crashed does not continue merging
 		crashed := r.writer
 		r.t.Cleanup(func() { _ = crashed.Close() })
-		r.writer = r.open(r.t, r.source, r.dir)
+		r.writer = r.c.open(r.t, r.source, r.dir)
 		return "the writer crashes and opens"
 	case 2:
 		q := assay.Query{Text: r.w.text(5), Limit: 1000}
 		got, err := r.writer.Search(r.t.Context(), everyone, q)
-		fresh := r.open(r.t, r.source, r.t.TempDir())
+		fresh := r.c.open(r.t, r.source, r.t.TempDir())
 		want, freshErr := fresh.Search(r.t.Context(), everyone, q)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil || freshErr != nil {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), r.c.scores()); diff != "" || err != nil || freshErr != nil {
 			r.t.Errorf("not what a fresh index finds (%v, %v): -fresh +got\n%s", freshErr, err, diff)
 		}
 		if err := fresh.Close(); err != nil {
@@ -142,6 +142,6 @@ func (r *randomRun) reopen() string {
 	if err := r.reader.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.reader = r.open(r.t, r.source, r.dir)
+	r.reader = r.c.open(r.t, r.source, r.dir)
 	return "the reader opens again"
 }

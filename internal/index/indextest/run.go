@@ -17,63 +17,72 @@ import (
 )
 
 // An Opener opens the index of a source, stored in dir. The folder may have any content or not
-// exist. The Opener is called several times for one dir, to simulate successive processes and a
-// reader beside a writer.
+// exist, and without Levels.Files it is only a name. The Opener is called several times for one
+// dir, to simulate successive processes and a reader beside a writer.
 type Opener func(t testing.TB, source index.Source, dir string) index.Index
 
-// Run tests that an index meets the contract of index.Index.
-func Run(t *testing.T, open Opener) {
+// Run tests that an index meets the contract of index.Index at its levels.
+func Run(t *testing.T, open Opener, levels Levels) {
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, Opener)
+		run  func(*testing.T, contract)
+		skip bool
 	}{
-		{"Fields", testFields},
-		{"Order", testOrder},
-		{"Limit", testLimit},
-		{"Sections", testSections},
-		{"Terms", testTerms},
-		{"Identifiers", testIdentifiers},
-		{"NoTerms", testNoTerms},
-		{"Access", testAccess},
-		{"Collections", testCollections},
-		{"Filter", testFilter},
-		{"FilterRandom", testFilterRandom},
-		{"FilterErrors", testFilterErrors},
-		{"Languages", testLanguages},
-		{"LanguagesHidden", testLanguagesHidden},
-		{"LanguagesModel", testLanguagesModel},
-		{"Total", testTotal},
-		{"TotalCap", testTotalCap},
-		{"IDs", testIDs},
-		{"NearestOrder", testNearestOrder},
-		{"NearestTies", testNearestTies},
-		{"NearestInvalid", testNearestInvalid},
-		{"NearestUnknownModel", testNearestUnknownModel},
-		{"NearestLate", testNearestLate},
-		{"NearestDropModel", testNearestDropModel},
-		{"NearestShared", testNearestShared},
-		{"NearestAccess", testNearestAccess},
-		{"NearestReopen", testNearestReopen},
-		{"NearestSourceFails", testNearestSourceFails},
-		{"Similarities", testSimilarities},
-		{"CatchUp", testCatchUp},
-		{"Reopen", testReopen},
-		{"Cancel", testCancel},
-		{"SourceFails", testSourceFails},
-		{"Close", testClose},
-		{"Random", testRandom},
-		{"DamagedFiles", testDamagedFiles},
-		{"ForeignFiles", testForeignFiles},
-		{"OlderSource", testOlderSource},
-		{"NoFolder", testNoFolder},
-		{"FolderDeleted", testFolderDeleted},
-		{"ReadersBesideWriter", testReadersBesideWriter},
-		{"OpenBesideFlush", testOpenBesideFlush},
-		{"ReaderFollowsWriter", testReaderFollowsWriter},
-		{"CloseBesideSearches", testCloseBesideSearches},
-		{"Settle", testSettle},
+		{"Fields", testFields, false},
+		{"Order", testOrder, false},
+		{"Limit", testLimit, false},
+		{"Sections", testSections, false},
+		{"Terms", testTerms, false},
+		{"Identifiers", testIdentifiers, false},
+		{"NoTerms", testNoTerms, false},
+		{"Access", testAccess, false},
+		{"Collections", testCollections, false},
+		{"Filter", testFilter, false},
+		{"FilterRandom", testFilterRandom, false},
+		{"FilterErrors", testFilterErrors, false},
+		{"Languages", testLanguages, false},
+		{"LanguagesHidden", testLanguagesHidden, false},
+		{"LanguagesModel", testLanguagesModel, false},
+		{"Total", testTotal, false},
+		{"TotalCap", testTotalCap, false},
+		{"IDs", testIDs, false},
+		{"NearestOrder", testNearestOrder, false},
+		{"NearestTies", testNearestTies, false},
+		{"NearestInvalid", testNearestInvalid, false},
+		{"NearestUnknownModel", testNearestUnknownModel, false},
+		{"NearestLate", testNearestLate, false},
+		{"NearestDropModel", testNearestDropModel, false},
+		{"NearestShared", testNearestShared, false},
+		{"NearestAccess", testNearestAccess, false},
+		{"NearestReopen", testNearestReopen, false},
+		{"NearestSourceFails", testNearestSourceFails, false},
+		{"Similarities", testSimilarities, false},
+		{"CatchUp", testCatchUp, false},
+		{"Reopen", testReopen, false},
+		{"Cancel", testCancel, false},
+		{"SourceFails", testSourceFails, false},
+		{"Close", testClose, false},
+		{"Random", testRandom, false},
+		{"DamagedFiles", testDamagedFiles, !levels.Files},
+		{"ForeignFiles", testForeignFiles, false},
+		{"OlderSource", testOlderSource, false},
+		{"NoFolder", testNoFolder, !levels.Files},
+		{"FolderDeleted", testFolderDeleted, !levels.Files},
+		{"ReadersBesideWriter", testReadersBesideWriter, false},
+		{"OpenBesideFlush", testOpenBesideFlush, false},
+		{"ReaderFollowsWriter", testReaderFollowsWriter, false},
+		{"CloseBesideSearches", testCloseBesideSearches, false},
+		{"Settle", testSettle, false},
+		{"Revoked", testRevoked, false},
+		{"RevokedRandom", testRevokedRandom, false},
+		{"Tenants", testTenants, false},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+		t.Run(test.name, func(t *testing.T) {
+			if test.skip {
+				t.Skip("the index has no files")
+			}
+			test.run(t, newContract(open, levels))
+		})
 	}
 }
 
@@ -132,14 +141,14 @@ func wantDocuments(t *testing.T, s *Source, result index.Result, want ...string)
 	}
 }
 
-func testFields(t *testing.T, open Opener) {
+func testFields(t *testing.T, c contract) {
 	s := NewSource("a")
 	body := NewEntry("c", "body", "Other", "the needle is here", "nothing")
 	title := NewEntry("c", "title", "Needle", "something else entirely, and longer")
 	headings := NewEntry("c", "headings", "Other", "something else entirely")
 	headings.Chunks[0].Headings = []string{"Tools", "The needle"}
 	s.Put(body, title, headings)
-	result := search(t, open(t, s, t.TempDir()), assay.Query{Text: "needles"})
+	result := search(t, c.open(t, s, t.TempDir()), assay.Query{Text: "needles"})
 	if result.Total != 3 || result.Chunks != 4 {
 		t.Errorf("Total %d of %d chunks, want 3 of 4", result.Total, result.Chunks)
 	}
@@ -155,7 +164,7 @@ func testFields(t *testing.T, open Opener) {
 	}
 }
 
-func testOrder(t *testing.T, open Opener) {
+func testOrder(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(
 		NewEntry("c", "both", "", "red fox, seen by many people on the road"),
@@ -164,7 +173,7 @@ func testOrder(t *testing.T, open Opener) {
 		NewEntry("c", "common2", "", "red dog, seen by many people on the road"),
 		NewEntry("c", "none", "", "nothing at all"),
 	)
-	result := search(t, open(t, s, t.TempDir()), assay.Query{Text: "red fox"})
+	result := search(t, c.open(t, s, t.TempDir()), assay.Query{Text: "red fox"})
 	got := documents(s, result)
 	if len(got) != 4 || got[0] != "both" || got[1] != "rare" {
 		t.Errorf("found %v, want both, rare and then the common ones", got)
@@ -180,19 +189,19 @@ func testOrder(t *testing.T, open Opener) {
 	}
 }
 
-func testLimit(t *testing.T, open Opener) {
+func testLimit(t *testing.T, c contract) {
 	s := NewSource("a")
 	for i := range 20 {
 		s.Put(NewEntry("c", fmt.Sprint("d", i), "", "same words", strings.Repeat("same words and others ", i+1)))
 	}
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	all := search(t, ix, assay.Query{Text: "same word"})
 	if all.Total != 40 || len(all.Hits) != 40 {
 		t.Fatalf("Total %d, hits %d, want 40", all.Total, len(all.Hits))
 	}
 	for _, limit := range []int{1, 2, 7, 39, 40, 41} {
 		some := search(t, ix, assay.Query{Text: "same word", Limit: limit})
-		if diff := cmp.Diff(all.Hits[:min(limit, 40)], some.Hits); diff != "" || some.Total != 40 {
+		if diff := cmp.Diff(all.Hits[:min(limit, 40)], some.Hits, c.scores()); diff != "" || some.Total != 40 {
 			t.Errorf("limit %d: total %d, -want +got\n%s", limit, some.Total, diff)
 		}
 	}
@@ -203,23 +212,23 @@ func testLimit(t *testing.T, open Opener) {
 	}
 }
 
-func testSections(t *testing.T, open Opener) {
+func testSections(t *testing.T, c contract) {
 	s := NewSource("a")
 	e := NewEntry("c", "d", "", "needle in a section", "needle in prose", "needle in code", "needle in a table")
 	for i, kind := range []assay.ChunkKind{assay.ChunkSection, assay.ChunkProse, assay.ChunkCode, assay.ChunkTable} {
 		e.Chunks[i].Kind = kind
 	}
 	s.Put(e)
-	result := search(t, open(t, s, t.TempDir()), assay.Query{Text: "needle section"})
+	result := search(t, c.open(t, s, t.TempDir()), assay.Query{Text: "needle section"})
 	if result.Chunks != 3 || result.Total != 3 || result.Terms[0].Chunks != 3 || result.Terms[1].Chunks != 0 {
 		t.Errorf("%+v, want three chunks and none of the section", result)
 	}
 }
 
-func testTerms(t *testing.T, open Opener) {
+func testTerms(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "d", "", "server alpha", "server beta", "server beta gamma"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	result := search(t, ix, assay.Query{Text: "Is the Servers' BETA or Gamma, the server's unheard?"})
 	want := []assay.Term{
 		{Text: "Servers", Stem: "server", Chunks: 3, Weight: 0},
@@ -245,7 +254,7 @@ func testTerms(t *testing.T, open Opener) {
 	if len(nothing.Hits) != 0 || nothing.Total != 0 || nothing.Chunks != 3 {
 		t.Errorf("a term in no chunk: %+v", nothing)
 	}
-	empty := search(t, open(t, NewSource("b"), t.TempDir()), assay.Query{Text: "alpha"})
+	empty := search(t, c.open(t, NewSource("b"), t.TempDir()), assay.Query{Text: "alpha"})
 	if len(empty.Hits) != 0 || empty.Chunks != 0 || empty.Terms[0].Weight != 1 {
 		t.Errorf("an empty index: %+v", empty)
 	}
@@ -253,7 +262,7 @@ func testTerms(t *testing.T, open Opener) {
 
 // testIdentifiers checks that a whole identifier scores more than its parts, and that each part is
 // found.
-func testIdentifiers(t *testing.T, open Opener) {
+func testIdentifiers(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(
 		NewEntry("c", "whole", "", "call os.Open with a path"),
@@ -261,17 +270,17 @@ func testIdentifiers(t *testing.T, open Opener) {
 		NewEntry("c", "camel", "", "set ReadHeaderTimeout before"),
 		NewEntry("c", "error", "", "it ends with E1042 then"),
 	)
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "os.Open"}), "whole", "parts")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "header timeouts"}), "camel")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "readheadertimeout"}), "camel")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "e1042"}), "error")
 }
 
-func testNoTerms(t *testing.T, open Opener) {
+func testNoTerms(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "d", "", "the text is this"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	for _, text := range []string{"", "  ", "is this the", "?!", "\xff"} {
 		if result := search(t, ix, assay.Query{Text: text}); len(result.Hits) != 0 || result.Total != 0 || len(result.Terms) != 0 {
 			t.Errorf("query %q: %+v, want nothing", text, result)
@@ -290,10 +299,10 @@ func restricted(uri string, names ...string) Entry {
 	return e
 }
 
-func testAccess(t *testing.T, open Opener) {
+func testAccess(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "public", "", "needle of public"), restricted("ann", "user:ann"), restricted("legal", "group:legal"), restricted("all", "*"), restricted("nobody"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	check := func(p assay.Principal, want ...string) {
 		t.Helper()
 		result := searchAs(t, ix, p.Access(), assay.Query{Text: "needle"})
@@ -325,7 +334,7 @@ func testAccess(t *testing.T, open Opener) {
 		t.Errorf("a key of a document that may not be seen: error %v, want ErrInvalid", err)
 	}
 	s.Delete(secret.Document.ID, restricted("ann").Document.ID, restricted("legal").Document.ID, restricted("nobody").Document.ID)
-	if diff := cmp.Diff(searchAs(t, ix, assay.Local().Access(), ask), before, cmpopts.IgnoreFields(index.Result{}, "Index", "Sequence")); diff != "" {
+	if diff := cmp.Diff(searchAs(t, ix, assay.Local().Access(), ask), before, cmpopts.IgnoreFields(index.Result{}, "Index", "Sequence"), c.scores()); diff != "" {
 		t.Errorf("documents that may not be seen change the result: -without +with\n%s", diff)
 	}
 
@@ -335,19 +344,19 @@ func testAccess(t *testing.T, open Opener) {
 	check(assay.Principal{User: "bob"}, "public", "all", "ann")
 }
 
-func testCollections(t *testing.T, open Opener) {
+func testCollections(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("x", "1", "", "needle"), NewEntry("y", "2", "", "needle and more"), NewEntry("z", "3", "", "needle and much more"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle"}), "1", "2", "3")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle", Collections: []string{"y"}}), "2")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle", Collections: []string{"z", "x"}}), "1", "3")
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle", Collections: []string{"none"}}))
 }
 
-func testCatchUp(t *testing.T, open Opener) {
+func testCatchUp(t *testing.T, c contract) {
 	s := NewSource("a")
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle"}))
 	s.Put(NewEntry("c", "1", "", "needle"))
 	sequence := s.Put(NewEntry("c", "2", "", "needle and thread"))
@@ -373,10 +382,10 @@ func testCatchUp(t *testing.T, open Opener) {
 	}
 }
 
-func testReopen(t *testing.T, open Opener) {
+func testReopen(t *testing.T, c contract) {
 	dir := t.TempDir()
 	s := NewSource("a")
-	ix := open(t, s, dir)
+	ix := c.open(t, s, dir)
 	s.Put(NewEntry("c", "1", "", "needle one"), NewEntry("c", "2", "", "needle two"))
 	if err := ix.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -395,27 +404,27 @@ func testReopen(t *testing.T, open Opener) {
 	}
 
 	read := s.Read()
-	again := open(t, s, dir)
+	again := c.open(t, s, dir)
 	if got := again.Sequence(); got != 3 {
 		t.Errorf("opened at sequence %d, want 3", got)
 	}
-	if diff := cmp.Diff(want, search(t, again, assay.Query{Text: "needle one"})); diff != "" {
+	if diff := cmp.Diff(want, search(t, again, assay.Query{Text: "needle one"}), c.scores()); diff != "" {
 		t.Errorf("after reopening: -want +got\n%s", diff)
 	}
 	if n := s.Read() - read; n != 0 {
 		t.Errorf("reopening read %d documents of the source again", n)
 	}
 	s.Put(NewEntry("c", "4", "", "needle four"))
-	wantDocuments(t, s, search(t, open(t, s, dir), assay.Query{Text: "four"}), "4")
+	wantDocuments(t, s, search(t, c.open(t, s, dir), assay.Query{Text: "four"}), "4")
 	if n := s.Read() - read; n != 1 {
 		t.Errorf("catching up with one document read %d", n)
 	}
 }
 
-func testCancel(t *testing.T, open Opener) {
+func testCancel(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "1", "", "needle"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := ix.Search(ctx, everyone, assay.Query{Text: "needle", Limit: 1}); !errors.Is(err, context.Canceled) {
@@ -451,10 +460,10 @@ func testCancel(t *testing.T, open Opener) {
 
 // testSourceFails checks that if the source fails midway, no part of the change is visible, and the
 // next search tries again.
-func testSourceFails(t *testing.T, open Opener) {
+func testSourceFails(t *testing.T, c contract) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "1", "", "needle"))
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	search(t, ix, assay.Query{Text: "needle"})
 	before := ix.Sequence()
 	s.Put(NewEntry("c", "2", "", "needle"), NewEntry("c", "1", "", "pin"), NewEntry("c", "3", "", "needle"))
@@ -480,8 +489,8 @@ func testSourceFails(t *testing.T, open Opener) {
 	}
 }
 
-func testClose(t *testing.T, open Opener) {
-	ix := open(t, NewSource("a"), t.TempDir())
+func testClose(t *testing.T, c contract) {
+	ix := c.open(t, NewSource("a"), t.TempDir())
 	for range 2 {
 		if err := ix.Close(); err != nil {
 			t.Errorf("Close: %v", err)

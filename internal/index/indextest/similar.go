@@ -62,7 +62,7 @@ func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Acce
 // testSimilarities checks that Similarities returns the similarities of Nearest and Vectors the
 // stored vectors, in the order of the given chunks. Invisible chunks are treated like chunks
 // without a vector.
-func testSimilarities(t *testing.T, open Opener) {
+func testSimilarities(t *testing.T, c contract) {
 	s := NewSource("a")
 	seen, secret, later, section := about("seen"), restricted("secret", "user:ann"), about("later"), NewEntry("c", "long", "", "a part", "a section")
 	section.Chunks[1].Kind = assay.ChunkSection
@@ -70,7 +70,7 @@ func testSimilarities(t *testing.T, open Opener) {
 	putNear(s, secret, 20)
 	s.Put(later, section)
 	s.PutVectors(near.Model, map[string][]float32{section.Chunks[0].ID: angled(60), section.Chunks[1].ID: angled(0)})
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	ask := []string{later.Chunks[0].ID, secret.Chunks[0].ID, seen.Chunks[0].ID, section.Chunks[1].ID, section.Chunks[0].ID, "none"}
 	similarities := func(access assay.Access, v index.Vector) []float64 {
 		t.Helper()

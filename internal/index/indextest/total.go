@@ -15,11 +15,11 @@ import (
 
 // testTotal checks that past MaxTotal, where a search may skip chunks, it never skips one of the
 // best: the results equal those of scoring everything, bit for bit.
-func testTotal(t *testing.T, open Opener) {
+func testTotal(t *testing.T, c contract) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := NewSource("a")
 	dir := t.TempDir()
-	ix := open(t, s, dir)
+	ix := c.open(t, s, dir)
 	vocabulary := strings.Fields("zero one two three four five six seven eight nine ten eleven twelve")
 	for batch := range 3 {
 		var entries []Entry
@@ -44,7 +44,7 @@ func testTotal(t *testing.T, open Opener) {
 	for i := range 50 {
 		s.Delete(assay.DocumentID(fmt.Sprint("c", i%7), fmt.Sprint(1, i)))
 	}
-	m := newModel(s)
+	m := c.newModel(s)
 	ann := assay.Principal{User: "ann"}.Access()
 	for round := range rounds(20) {
 		if round == 10 {
@@ -64,7 +64,7 @@ func testTotal(t *testing.T, open Opener) {
 		for _, limit := range []int{1, 3, 10, 50, 999, 1001} {
 			q.Limit = limit
 			some := searchAs(t, ix, access, q)
-			if diff := cmp.Diff(all.Hits[:min(limit, len(all.Hits))], some.Hits); diff != "" || some.Total != all.Total {
+			if diff := cmp.Diff(all.Hits[:min(limit, len(all.Hits))], some.Hits, c.scores()); diff != "" || some.Total != all.Total {
 				t.Errorf("%q in %v, limit %d: Total %d, want %d; hits: -all +limited\n%s", q.Text, q.Collections, limit, some.Total, all.Total, diff)
 			}
 		}
@@ -72,13 +72,13 @@ func testTotal(t *testing.T, open Opener) {
 }
 
 // testTotalCap checks that Total is exact up to MaxTotal and never exceeds it.
-func testTotalCap(t *testing.T, open Opener) {
+func testTotalCap(t *testing.T, c contract) {
 	s := NewSource("a")
 	texts := make([]string, 100)
 	for i := range texts {
 		texts[i] = "needle"
 	}
-	ix := open(t, s, t.TempDir())
+	ix := c.open(t, s, t.TempDir())
 	for n := 1; n <= 12; n++ {
 		if n == 10 { // 999 and then 1,000
 			s.Put(NewEntry("c", fmt.Sprint(n), "", texts[1:]...))
@@ -101,7 +101,7 @@ func wantTotal(t *testing.T, ix index.Index, total, chunks int) {
 
 // testIDs checks that an ID other than 32 lower-case hexadecimal digits is rejected, and that the
 // index works again once the bad document is gone.
-func testIDs(t *testing.T, open Opener) {
+func testIDs(t *testing.T, c contract) {
 	good := NewEntry("c", "good", "", "needle")
 	for name, change := range map[string]func(*Entry){
 		"document too short": func(e *Entry) { e.Document.ID = e.Document.ID[:31] },
@@ -114,7 +114,7 @@ func testIDs(t *testing.T, open Opener) {
 	} {
 		s := NewSource("a")
 		s.Put(good)
-		ix := open(t, s, t.TempDir())
+		ix := c.open(t, s, t.TempDir())
 		wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle"}), "good")
 		bad := NewEntry("c", "bad", "", "needle")
 		change(&bad)

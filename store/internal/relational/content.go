@@ -120,7 +120,7 @@ func loadChange(ctx context.Context, s Reader, document int64, change *assay.Cha
 }
 
 const versionChunksQuery = `
-SELECT id, ordinal, kind, start, end, headings, parent, tokens, origin FROM chunks WHERE version = ? ORDER BY ordinal`
+SELECT id, ordinal, kind, start, "end", headings, parent, tokens, origin FROM chunks WHERE version = ? ORDER BY ordinal`
 
 // loadDocument reads the document whose documentColumns the query selects, with its text, and
 // returns the number of its version.
@@ -258,7 +258,7 @@ SELECT ` + documentColumns + `
 FROM documents d
 JOIN collections c ON c.number = d.collection
 JOIN versions v ON v.number = d.version
-WHERE ?1 IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
+WHERE CAST(?1 AS TEXT) IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
 ORDER BY c.name, d.uri`
 }
 

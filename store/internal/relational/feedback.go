@@ -32,8 +32,8 @@ func (f feedbacks) Set(ctx context.Context, fb store.Feedback, act store.Act) er
 				return err
 			}
 			_, err := t.Exec(ctx, `
-INSERT INTO feedback (run, user, verdict, body, updated) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT (run, user) DO UPDATE SET verdict = ?3, body = ?4, updated = ?5`,
+INSERT INTO feedback (run, "user", verdict, body, updated) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (run, "user") DO UPDATE SET verdict = ?3, body = ?4, updated = ?5`,
 				number, fb.User, fb.Verdict, string(fb.Body), f.t.now().UnixNano())
 			if err != nil {
 				return err
@@ -47,7 +47,7 @@ ON CONFLICT (run, user) DO UPDATE SET verdict = ?3, body = ?4, updated = ?5`,
 
 func feedbackQuery(d Dialect) string {
 	return `
-SELECT r.id, f.user, f.verdict, f.body, f.updated,
+SELECT r.id, f."user", f.verdict, f.body, f.updated,
 	(` + d.Array("SELECT set_name FROM questions q WHERE q.run = r.id ORDER BY set_name", "set_name") + `)
 FROM feedback f JOIN runs r ON r.number = f.run `
 }
@@ -67,7 +67,7 @@ func scanFeedback(scan func(...any) error) (store.Feedback, error) {
 // Feedback implements store.Feedbacks.
 func (f feedbacks) Feedback(ctx context.Context, run, user string) (store.Feedback, error) {
 	fb, err := scanFeedback(func(dest ...any) error {
-		return f.t.runs.Row(ctx, feedbackQuery(f.t.runs.Dialect())+`WHERE r.id = ? AND f.user = ?`, []any{run, user}, dest...)
+		return f.t.runs.Row(ctx, feedbackQuery(f.t.runs.Dialect())+`WHERE r.id = ? AND f."user" = ?`, []any{run, user}, dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = assay.ErrNotFound
@@ -80,8 +80,8 @@ func (f feedbacks) Feedback(ctx context.Context, run, user string) (store.Feedba
 
 const feedbackOrder = `
 WHERE (?1 = '' OR f.verdict = ?1) AND (?2 = 0 OR NOT EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id))
-	AND (?3 = 0 OR (f.updated, r.id, f.user) < (?3, ?4, ?5))
-ORDER BY f.updated DESC, r.id DESC, f.user DESC LIMIT ?6`
+	AND ((f.updated, r.id, f."user") < (?3, ?4, ?5) OR ?3 = 0)
+ORDER BY f.updated DESC, r.id DESC, f."user" DESC LIMIT ?6`
 
 // List implements store.Feedbacks.
 func (f feedbacks) List(ctx context.Context, which store.FeedbackFilter) ([]store.Feedback, error) {
@@ -109,7 +109,7 @@ func (f feedbacks) Remove(ctx context.Context, run, user string, act store.Act) 
 	err := checkKind(act)
 	if err == nil {
 		err = runs(f).updateRun(ctx, run, func(t Tx, number int64) error {
-			n, err := t.Exec(ctx, `DELETE FROM feedback WHERE run = ? AND user = ?`, number, user)
+			n, err := t.Exec(ctx, `DELETE FROM feedback WHERE run = ? AND "user" = ?`, number, user)
 			if err == nil && n == 0 {
 				err = assay.ErrNotFound
 			}

@@ -170,7 +170,7 @@ func (l ledger) spent(ctx context.Context, t Reader, subject, period string) (a 
 // held returns what is set aside for a subject in a period.
 func (l ledger) held(ctx context.Context, t Reader, subject, period string) (a store.Amount, err error) {
 	err = t.Row(ctx, `
-SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(tokens), 0), COALESCE(SUM(micros), 0) FROM reservations
+SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT), CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(micros), 0) AS BIGINT) FROM reservations
 WHERE subject = ?1 AND substr(day, 1, length(?2)) = ?2`, []any{subject, period}, &a.Calls, &a.Tokens, &a.CostMicros)
 	return a, err
 }
@@ -186,12 +186,7 @@ func (l ledger) count(ctx context.Context, t Tx, subjects []string, day string, 
 	}
 	for _, subject := range subjects {
 		for _, period := range []string{day, monthOfDay(day)} {
-			_, err := t.Exec(ctx, `
-INSERT INTO spending (subject, period, requests, calls, tokens, micros, other_calls, other_tokens, other_micros)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-ON CONFLICT (subject, period) DO UPDATE SET requests = requests + ?3,
-	calls = MIN(calls + ?4, ?10), tokens = MIN(tokens + ?5, ?10), micros = MIN(micros + ?6, ?10),
-	other_calls = MIN(other_calls + ?7, ?10), other_tokens = MIN(other_tokens + ?8, ?10), other_micros = MIN(other_micros + ?9, ?10)`,
+			_, err := t.Exec(ctx, countQuery(l.t.runs.Dialect()),
 				subject, period, a.Requests, a.Calls, a.Tokens, a.CostMicros, o.Calls, o.Tokens, o.CostMicros, int64(mostSpent))
 			if err != nil {
 				return err
@@ -199,6 +194,19 @@ ON CONFLICT (subject, period) DO UPDATE SET requests = requests + ?3,
 		}
 	}
 	return nil
+}
+
+// countQuery adds to the sums of a subject. ?10 is the highest sum that is kept.
+func countQuery(d Dialect) string {
+	sum := func(column, parameter string) string {
+		return column + " = " + d.Least("spending."+column+" + "+parameter, "?10")
+	}
+	return `
+INSERT INTO spending (subject, period, requests, calls, tokens, micros, other_calls, other_tokens, other_micros)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (subject, period) DO UPDATE SET requests = spending.requests + ?3,
+	` + sum("calls", "?4") + `, ` + sum("tokens", "?5") + `, ` + sum("micros", "?6") + `,
+	` + sum("other_calls", "?7") + `, ` + sum("other_tokens", "?8") + `, ` + sum("other_micros", "?9")
 }
 
 // mostSpent is the highest sum that is kept. Another amount fits into an int64 beside it.
@@ -234,7 +242,8 @@ func (h *holder) Reserve(ctx context.Context, path string, most assay.Usage, bou
 		for _, s := range h.subjects {
 			_, err := t.Exec(ctx, `
 INSERT INTO reservations (subject, token, path, run, day, calls, tokens, micros) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (subject, token, path) DO UPDATE SET calls = calls + ?6, tokens = tokens + ?7, micros = micros + ?8`,
+ON CONFLICT (subject, token, path) DO UPDATE SET calls = reservations.calls + ?6, tokens = reservations.tokens + ?7,
+	micros = reservations.micros + ?8`,
 				s, h.token, path, h.run, day, a.Calls, a.Tokens, a.CostMicros)
 			if err != nil {
 				return err
@@ -471,7 +480,7 @@ SELECT subject, period, requests, calls, tokens, micros, other_calls, other_toke
 		if err != nil {
 			return err
 		}
-		err = v.Each(ctx, `SELECT subject, SUM(calls), SUM(tokens), SUM(micros) FROM reservations GROUP BY subject`, nil, func(scan func(...any) error) error {
+		err = v.Each(ctx, `SELECT subject, CAST(SUM(calls) AS BIGINT), CAST(SUM(tokens) AS BIGINT), CAST(SUM(micros) AS BIGINT) FROM reservations GROUP BY subject`, nil, func(scan func(...any) error) error {
 			var subject string
 			var a store.Amount
 			if err := scan(&subject, &a.Calls, &a.Tokens, &a.CostMicros); err != nil {
@@ -484,7 +493,8 @@ SELECT subject, period, requests, calls, tokens, micros, other_calls, other_toke
 			return err
 		}
 		return v.Each(ctx, `
-SELECT a.subject, SUM(a.run <> ''), SUM(a.run <> '' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = a.run)) FROM admissions a GROUP BY a.subject`,
+SELECT a.subject, COUNT(*) FILTER (WHERE a.run <> ''), COUNT(*) FILTER (WHERE a.run <> '' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = a.run))
+FROM admissions a GROUP BY a.subject`,
 			nil, func(scan func(...any) error) error {
 				var subject string
 				var runs, pending int64

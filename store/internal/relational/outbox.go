@@ -183,7 +183,7 @@ func (o outbox) Delivered(ctx context.Context, id string) error {
 		}
 		_, err = t.Exec(ctx, `
 INSERT INTO outbox_targets (target, delivered, last) VALUES (?1, 1, ?2)
-ON CONFLICT (target) DO UPDATE SET delivered = delivered + 1, last = ?2, failures = 0`, target, o.t.now().UnixNano())
+ON CONFLICT (target) DO UPDATE SET delivered = outbox_targets.delivered + 1, last = ?2, failures = 0`, target, o.t.now().UnixNano())
 		return err
 	})
 	return wrap(err, "message %s", id)
@@ -202,12 +202,12 @@ func (o outbox) Failed(ctx context.Context, id, why string, next time.Time, wait
 		}
 		_, err = t.Exec(ctx, `
 INSERT INTO outbox_targets (target, failures) SELECT target, 1 FROM outbox WHERE id = ?
-ON CONFLICT (target) DO UPDATE SET failures = failures + 1`, id)
+ON CONFLICT (target) DO UPDATE SET failures = outbox_targets.failures + 1`, id)
 		if err != nil {
 			return err
 		}
 		_, err = t.Exec(ctx, `
-UPDATE outbox SET due = MAX(due, ?2) WHERE due IS NOT NULL AND id <> ?1
+UPDATE outbox SET due = ?2 WHERE due < ?2 AND id <> ?1
 AND target = (SELECT target FROM outbox WHERE id = ?1)`, id, o.t.now().Add(wait).UnixNano())
 		return err
 	})
@@ -260,7 +260,7 @@ func (o outbox) Drop(ctx context.Context, target, why string) (int, error) {
 
 // expired selects the messages that Expire removes. ?1 is the time, ?2 the number.
 const expired = `due IS NULL AND made < ?1 OR number IN (
-SELECT number FROM (SELECT number, ROW_NUMBER() OVER (PARTITION BY target ORDER BY number DESC) AS newer FROM outbox) WHERE newer > ?2)`
+SELECT number FROM (SELECT number, ROW_NUMBER() OVER (PARTITION BY target ORDER BY number DESC) AS newer FROM outbox) counted WHERE newer > ?2)`
 
 // Expire implements store.Outbox.
 func (o outbox) Expire(ctx context.Context, before time.Time, most int) (int, error) {
@@ -282,7 +282,7 @@ func (o outbox) Expire(ctx context.Context, before time.Time, most int) (int, er
 func removeMessages(ctx context.Context, t Tx, condition string, args ...any) (int, error) {
 	_, err := t.Exec(ctx, `
 INSERT INTO outbox_targets (target, removed) SELECT target, COUNT(*) FROM outbox WHERE `+condition+` GROUP BY target
-ON CONFLICT (target) DO UPDATE SET removed = removed + excluded.removed`, args...)
+ON CONFLICT (target) DO UPDATE SET removed = outbox_targets.removed + excluded.removed`, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -303,7 +303,7 @@ func (o outbox) Forget(ctx context.Context, target string) error {
 }
 
 const targetsQuery = `
-SELECT n.target, COALESCE(SUM(o.due IS NOT NULL), 0), COALESCE(SUM(o.number IS NOT NULL AND o.due IS NULL), 0),
+SELECT n.target, COUNT(o.due), COUNT(o.number) - COUNT(o.due),
 	COALESCE(MAX(d.delivered), 0), COALESCE(MAX(d.last), 0), COALESCE(MAX(d.failures), 0), COALESCE(MAX(d.removed), 0)
 FROM (SELECT target FROM outbox UNION SELECT target FROM outbox_targets) n
 LEFT JOIN outbox o ON o.target = n.target LEFT JOIN outbox_targets d ON d.target = n.target

@@ -11,7 +11,7 @@ import (
 // passagesQuery reads chunks together with the piece in which each begins.
 func passagesQuery(d Dialect) string {
 	return `
-SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, h.origin, j.key, h.version,
+SELECT h.id, h.ordinal, h.kind, h.start, h."end", h.headings, h.parent, h.tokens, h.origin, j.key, h.version,
 	d.id, v.version, c.name, d.uri, v.title,
 	` + d.Member("v.metadata", "language") + `,
 	COALESCE(p.start, -1), COALESCE(p.line, 0), COALESCE(p.page, 0), COALESCE(p.text, ''), p.anchors, p.hash
@@ -44,6 +44,9 @@ func (c content) loadPassages(ctx context.Context, s Reader, ids []string) ([]as
 		if chunkKey(id) == nil {
 			return nil, fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
 		}
+	}
+	if len(ids) == 0 {
+		return []assay.Passage{}, nil
 	}
 	keys, err := json.Marshal(ids)
 	if err != nil {

@@ -122,7 +122,7 @@ FROM versions v JOIN documents d ON d.number = v.document JOIN collections c ON 
 		{2, `SELECT start, hash FROM pieces WHERE version = ? ORDER BY start`},
 		{1, `SELECT hash FROM structures WHERE version = ?`},
 		{2, `SELECT v.media, o.hash FROM versions v JOIN originals o ON o.number = v.original WHERE v.number = ?`},
-		{10, `SELECT ordinal, id, kind, start, end, headings, parent, tokens, origin, hash FROM chunks WHERE version = ? ORDER BY ordinal`},
+		{10, `SELECT ordinal, id, kind, start, "end", headings, parent, tokens, origin, hash FROM chunks WHERE version = ? ORDER BY ordinal`},
 	} {
 		if _, err := r.rows(ctx, from, part.columns, part.query, version); err != nil {
 			return "", err

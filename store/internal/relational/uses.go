@@ -20,7 +20,7 @@ func (x uses) Touch(ctx context.Context, name string, at time.Time, every time.D
 		err = u.Update(ctx, func(t Tx) error {
 			_, err := t.Exec(ctx, `
 INSERT INTO uses (name, used) VALUES (?1, ?2)
-ON CONFLICT (name) DO UPDATE SET used = ?2 WHERE used < ?3`, name, at.Unix(), at.Add(-every).Unix())
+ON CONFLICT (name) DO UPDATE SET used = ?2 WHERE uses.used < ?3`, name, at.Unix(), at.Add(-every).Unix())
 			return err
 		})
 	}

@@ -41,6 +41,8 @@ type file struct {
 	Server    *fileServer             `yaml:"server"`
 	Telemetry *fileTelemetry          `yaml:"telemetry"`
 	Commands  map[string]string       `yaml:"commands"`
+	Store     *fileStore              `yaml:"store"`
+	Queue     *fileQueue              `yaml:"queue"`
 
 	Retrieval  fileRetrieval  `yaml:"retrieval"`
 	Strategies fileStrategies `yaml:"strategies"`

@@ -1,10 +1,11 @@
-package bedrock
+package awswire
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,18 +29,18 @@ var errSilent = errors.New("timed out without a reply")
 // connection can be reused.
 const drain = 50 * time.Millisecond
 
-// An exchange is one call on the wire. It is the HTTP client with which the SDK makes the call, and
+// An Exchange is one call on the wire. It is the HTTP client with which the SDK makes the call, and
 // records the cause of a failure.
-type exchange struct {
-	name    string // the model or service, for errors
-	session *session
-	client  *http.Client
-	errors  wire.Client // builds errors; makes no call
-	parent  context.Context
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	idle    time.Duration
-	timer   *time.Timer
+type Exchange struct {
+	Name    string          // the model or service, for errors
+	Errors  wire.Client     // builds errors; makes no call
+	Parent  context.Context // of the caller
+	Context context.Context // of the call; ends when the server stalls
+
+	client *http.Client
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer
 
 	mu      sync.Mutex
 	status  int         // of the reply; 0 if there was none
@@ -53,36 +54,31 @@ type exchange struct {
 // maxErrorBytes is the number of bytes read of an error reply.
 const maxErrorBytes = 64 << 10
 
-// exchange begins a call by name. The caller must call end.
-func (p *Provider) exchange(ctx context.Context, name string) (*exchange, error) {
-	s, err := p.session(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, &llm.Error{Model: name, Kind: llm.BadRequest, Message: wire.Redact(err.Error(), p.given()...)}
-	}
-	secrets, err := s.secrets(ctx, name)
+// Begin begins a call by name. The caller must call End. If there are no credentials, the error is an
+// *llm.Error about name.
+func (s *Session) Begin(ctx context.Context, name string) (*Exchange, error) {
+	secrets, err := s.Secrets(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{
-		name: name, session: s, client: s.http, parent: ctx, idle: cmp.Or(p.config.Idle, wire.DefaultIdle),
-		errors: wire.Client{Name: name, Secrets: secrets}, left: cmp.Or(p.config.MaxBytes, wire.DefaultMaxBytes),
+	c := s.config
+	x := &Exchange{
+		Name: name, client: s.HTTP, Parent: ctx, idle: cmp.Or(c.Idle, wire.DefaultIdle),
+		Errors: wire.Client{Name: name, Secrets: secrets}, left: cmp.Or(c.MaxBytes, wire.DefaultMaxBytes),
 	}
-	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	x.timer = time.AfterFunc(cmp.Or(p.config.First, wire.DefaultFirst), func() { x.cancel(errSilent) })
+	x.Context, x.cancel = context.WithCancelCause(ctx)
+	x.timer = time.AfterFunc(cmp.Or(c.First, wire.DefaultFirst), func() { x.cancel(errSilent) })
 	return x, nil
 }
 
-// end releases the resources of the call.
-func (x *exchange) end() {
+// End releases the resources of the call.
+func (x *Exchange) End() {
 	x.timer.Stop()
 	x.cancel(nil)
 }
 
 // Do implements the SDK's HTTP client.
-func (x *exchange) Do(r *http.Request) (*http.Response, error) {
+func (x *Exchange) Do(r *http.Request) (*http.Response, error) {
 	r, err := ownBody(r)
 	if err != nil {
 		return nil, err
@@ -133,8 +129,8 @@ func ownBody(r *http.Request) (*http.Request, error) {
 	return &own, nil
 }
 
-// ended marks the end of the reply. Further data is awaited only briefly, and may break off.
-func (x *exchange) ended() {
+// Ended marks the end of the reply. Further data is awaited only briefly, and may break off.
+func (x *Exchange) Ended() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.idle = drain
@@ -144,7 +140,7 @@ func (x *exchange) ended() {
 // A body is the body of a reply with a size limit and an idle timeout.
 type body struct {
 	io.ReadCloser
-	x      *exchange
+	x      *Exchange
 	frames *frames // nil if it is no event stream
 }
 
@@ -213,27 +209,27 @@ func (f *frames) pass(p []byte) {
 // inside reports whether the stream is within a frame.
 func (f *frames) inside() bool { return f.left > 0 || f.have > 0 }
 
-// fail returns the error of a call that failed with err: the wrapped context error if the context
+// Fail returns the error of a call that failed with err: the wrapped context error if the context
 // has ended, else an *llm.Error. explain, which may be nil, refines an error returned by the
 // service.
-func (x *exchange) fail(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
-	if x.parent.Err() != nil {
-		return fmt.Errorf("ask %s: %w", x.name, x.parent.Err())
+func (x *Exchange) Fail(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
+	if x.Parent.Err() != nil {
+		return fmt.Errorf("ask %s: %w", x.Name, x.Parent.Err())
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	api, said := errors.AsType[smithy.APIError](err)
 	switch {
-	case errors.Is(context.Cause(x.ctx), errSilent):
+	case errors.Is(context.Cause(x.Context), errSilent):
 		return x.failed(llm.TimedOut, errSilent.Error())
 	case x.status == 0 && x.sent != nil:
 		return x.unsent(x.sent)
 	case x.status == 0:
-		return x.failed(llm.BadRequest, "the request could not be made: "+innermost(err).Error())
+		return x.failed(llm.BadRequest, "the request could not be made: "+Innermost(err).Error())
 	case x.status/100 == 3:
 		return x.failed(llm.BadRequest, fmt.Sprintf("it redirects to %s, and redirects are not followed; configure the final address", x.header.Get("Location")))
 	case x.status/100 != 2:
-		return x.refused(errorCode(x.header, x.refusal), wire.Message(x.refusal), explain)
+		return x.refused(ErrorCode(x.header, x.refusal), wire.Message(x.refusal), explain)
 	case errors.Is(x.broken, errTooLarge):
 		return x.failed(llm.TooLarge, x.broken.Error())
 	case x.broken != nil:
@@ -243,12 +239,12 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return x.failed(llm.BrokeOff, "the reply is truncated")
 	}
-	return x.failed(llm.BadReply, innermost(err).Error())
+	return x.failed(llm.BadReply, Innermost(err).Error())
 }
 
 // failed returns an error about this call, with the status of the reply.
-func (x *exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
-	e := x.errors.Fail(kind, "%s", message)
+func (x *Exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
+	e := x.Errors.Fail(kind, "%s", message)
 	if x.status/100 != 2 {
 		e.Status = x.status
 	}
@@ -256,7 +252,7 @@ func (x *exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
 }
 
 // unsent returns the error of a request without a reply.
-func (x *exchange) unsent(err error) error {
+func (x *Exchange) unsent(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL
 	}
@@ -268,7 +264,7 @@ func (x *exchange) unsent(err error) error {
 }
 
 // unread returns the error of a reply that could not be read completely.
-func (x *exchange) unread(err error) error {
+func (x *Exchange) unread(err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return x.failed(llm.TimedOut, err.Error())
 	}
@@ -276,11 +272,11 @@ func (x *exchange) unread(err error) error {
 }
 
 // refused returns the error reported by the service, either instead of a reply or within a stream.
-func (x *exchange) refused(code, message string, explain func(code, message string) (llm.ErrorKind, string)) error {
+func (x *Exchange) refused(code, message string, explain func(code, message string) (llm.ErrorKind, string)) error {
 	if code != "" { // lower case in streams
 		code = strings.ToUpper(code[:1]) + code[1:]
 	}
-	kind, known := kinds[code]
+	kind, known := Kinds[code]
 	if !known {
 		kind = llm.ServerError
 		if x.status/100 != 2 {
@@ -306,12 +302,13 @@ func (x *exchange) refused(code, message string, explain func(code, message stri
 	return e
 }
 
-// kinds maps the errors of Bedrock and of AWS's front door.
+// Kinds maps the errors of the services and of AWS's front door.
 //
 // Sources: AWS, Amazon Bedrock API Reference, the errors of Converse, ConverseStream, InvokeModel,
 // ApplyGuardrail, Retrieve, RetrieveAndGenerate, InvokeAgent and Rerank; "Troubleshooting Amazon
-// Bedrock API Error Codes"; "Common Errors".
-var kinds = map[string]llm.ErrorKind{
+// Bedrock API Error Codes"; "Common Errors"; Amazon Kendra API Reference, Retrieve; Amazon S3 API
+// Reference, QueryVectors; Neptune Analytics API Reference, ExecuteQuery.
+var Kinds = map[string]llm.ErrorKind{
 	"ThrottlingException":           llm.RateLimited,
 	"TooManyRequestsException":      llm.RateLimited,
 	"ServiceQuotaExceededException": llm.NoQuota,
@@ -340,6 +337,9 @@ var kinds = map[string]llm.ErrorKind{
 	"RequestExpired":                llm.BadKey,
 	"NotAuthorized":                 llm.BadKey,
 	"OptInRequired":                 llm.BadKey,
+	"NotFoundException":             llm.NoModel,
+	"ServiceUnavailableError":       llm.Overloaded,
+	"RequestTimeoutException":       llm.TimedOut,
 }
 
 // tooLong reports whether an error message is about the length of the request.
@@ -354,4 +354,32 @@ func tooLong(message string) bool {
 		}
 	}
 	return false
+}
+
+// ErrorCode returns the name of the error in a reply whose status is not 2xx.
+//
+// Source: Smithy, "AWS restJson1 protocol", operation error serialization.
+func ErrorCode(h http.Header, body []byte) string {
+	code := h.Get("X-Amzn-Errortype")
+	if code == "" {
+		var fields struct {
+			Type any `json:"__type"`
+			Code any `json:"code"`
+		}
+		if json.Unmarshal(body, &fields) == nil {
+			code, _ = fields.Code.(string)
+			if t, ok := fields.Type.(string); ok {
+				code = t
+			}
+		}
+	}
+	code, _, _ = strings.Cut(code, ":")
+	return code[strings.LastIndexByte(code, '#')+1:]
+}
+
+// FailedReading reports whether the reason for an incomplete reply is known.
+func (x *Exchange) FailedReading() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.broken != nil || x.Context.Err() != nil
 }

@@ -1,0 +1,260 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/safeyaml"
+	"github.com/assay-rag/assay/internal/secret"
+)
+
+// The variables and flags that take precedence over the sections store and queue.
+const (
+	storeVariable = "ASSAY_STORE"
+	indexVariable = "ASSAY_INDEX"
+	queueVariable = "ASSAY_QUEUE"
+)
+
+// The values of Store.Index.
+const (
+	OwnIndex   = "own"        // derived on this machine from the store's changes
+	PGVector   = "pgvector"   // in the store's database
+	OpenSearch = "opensearch" // in a cluster
+)
+
+// StoreQueue is the value of the queue's address that means the store's database.
+const StoreQueue = "store"
+
+// A Store says where documents and runs are.
+type Store struct {
+	// URL is the address of a PostgreSQL database without its password; empty: a data directory.
+	URL      string
+	Password Key // empty: PGPASSWORD, PGPASSFILE or none
+
+	Index string // one of the constants above
+
+	// Queue is the address of the database of the queue, or StoreQueue; empty: there is no queue.
+	Queue         string
+	QueuePassword Key
+	SyncEvery     time.Duration // how often workers sync the sources; 0: never
+
+	Secrets *Secrets // the passwords
+}
+
+// DefaultSyncEvery is the default of Store.SyncEvery.
+const DefaultSyncEvery = 15 * time.Minute
+
+// Remote reports whether the store is a database.
+func (s Store) Remote() bool { return s.URL != "" }
+
+// Address returns the address with which a database is opened. It contains the password.
+func (s Store) Address() string { return withPassword(s.URL, s.Password) }
+
+// QueueAddress returns the address of the queue's database, as Address does; empty: there is none.
+func (s Store) QueueAddress() string {
+	if s.Queue == StoreQueue {
+		return s.Address()
+	}
+	return withPassword(s.Queue, s.QueuePassword)
+}
+
+func withPassword(address string, password Key) string {
+	u, err := url.Parse(address)
+	if err != nil || password.Empty() {
+		return address
+	}
+	u.User = url.UserPassword(u.User.Username(), password.Reveal())
+	return u.String()
+}
+
+// StoreFlags are the flags --store, --index and --queue; empty: not given.
+type StoreFlags struct{ Store, Index, Queue string }
+
+// fileStore and fileQueue are the sections store and queue. docs/scale.md describes each key.
+type fileStore struct {
+	URL      string `yaml:"url"`
+	Password string `yaml:"password"`
+	Index    string `yaml:"index"`
+}
+
+type fileQueue struct {
+	URL       string `yaml:"url"`
+	Password  string `yaml:"password"`
+	SyncEvery string `yaml:"sync_every"`
+}
+
+// LoadStore reads the sections store and queue alone, so that an error elsewhere in the file does not
+// keep a command from its data.
+func LoadStore(s Sources, flags StoreFlags) (Store, error) {
+	c := &Config{getenv: s.Getenv, offline: s.Offline, file: &file{}}
+	path, err := s.path()
+	if err != nil {
+		return Store{}, err
+	}
+	if path != "" {
+		c.Path = path
+		if c.file, err = readSections(path); err != nil {
+			return Store{}, err
+		}
+	}
+	return c.store(flags)
+}
+
+// readSections reads the sections store and queue of a file and ignores the others.
+func readSections(path string) (*file, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &Error{Where: path, Detail: "cannot read it: " + reason(err)}
+	}
+	f := &file{path: path}
+	if !strings.Contains(string(data), "store") && !strings.Contains(string(data), "queue") {
+		return f, nil
+	}
+	if err := safeyaml.Check(data); err != nil {
+		return nil, &Error{Where: path, Detail: "is not a valid configuration file: " + err.Error()}
+	}
+	tree, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, f.syntax(err)
+	}
+	for _, d := range tree.Docs {
+		if d.Body != nil && f.root == nil {
+			f.root = d.Body
+		}
+	}
+	var in struct {
+		Store *fileStore `yaml:"store"`
+		Queue *fileQueue `yaml:"queue"`
+	}
+	if err := yaml.Unmarshal(data, &in); err != nil {
+		return nil, f.syntax(err)
+	}
+	f.Store, f.Queue = in.Store, in.Queue
+	return f, nil
+}
+
+// checkStore checks the sections store and queue of the file.
+func (c *Config) checkStore() error {
+	_, err := c.store(StoreFlags{})
+	return err
+}
+
+// store reads the sections store and queue, and what takes precedence over them.
+func (c *Config) store(flags StoreFlags) (Store, error) {
+	s := Store{Secrets: &c.Secrets, Index: OwnIndex, SyncEvery: DefaultSyncEvery}
+	in, queue := c.file.Store, c.file.Queue
+	if in == nil {
+		in = &fileStore{}
+	}
+	if queue == nil {
+		queue = &fileQueue{}
+	}
+	var err error
+	if s.URL, s.Password, err = c.database(flags.Store, "--store", storeVariable, in.URL, in.Password, "store"); err != nil {
+		return s, err
+	}
+	if s.URL == Local {
+		s.URL, s.Password = "", Key{}
+	}
+	if s.Queue, s.QueuePassword, err = c.database(flags.Queue, "--queue", queueVariable, queue.URL, queue.Password, "queue"); err != nil {
+		return s, err
+	}
+	if s.Queue == StoreQueue && !s.Remote() {
+		return s, &Error{Where: "queue", Detail: "the store is a data directory, which has no queue", Hint: "name a database with --store or --queue, as in postgres://assay@db.example.com/assay"}
+	}
+	if err := c.index(&s, flags.Index, in.Index); err != nil {
+		return s, err
+	}
+	if queue.SyncEvery == "never" {
+		s.SyncEvery = 0
+		return s, nil
+	}
+	every, err := c.file.duration(queue.SyncEvery, "queue", "sync_every")
+	if err != nil {
+		return s, err
+	}
+	s.SyncEvery = cmp.Or(every, DefaultSyncEvery)
+	if s.SyncEvery < engine.MinSyncInterval {
+		return s, c.file.wrong([]string{"queue", "sync_every"}, "as in 15m, or never", "less than %v", engine.MinSyncInterval)
+	}
+	return s, nil
+}
+
+// index reads the kind of the index.
+func (c *Config) index(s *Store, flag, inFile string) error {
+	kinds := []string{OwnIndex, PGVector, OpenSearch}
+	detail := "want one of " + strings.Join(kinds, ", ")
+	for _, x := range []struct{ value, where string }{{flag, "--index"}, {c.getenv(indexVariable), indexVariable}, {inFile, ""}} {
+		switch {
+		case x.value == "":
+			continue
+		case !slices.Contains(kinds, x.value) && x.where == "":
+			return c.file.wrong([]string{"store", "index"}, "", "%s", detail)
+		case !slices.Contains(kinds, x.value):
+			return &Error{Where: x.where, Detail: detail}
+		}
+		s.Index = x.value
+		break
+	}
+	if s.Index == PGVector && !s.Remote() {
+		return &Error{Where: "index", Detail: "pgvector is an index in the database of the store, which is a data directory", Hint: "name a database with --store, or use the index own"}
+	}
+	return nil
+}
+
+// database reads the address of a database from a flag, a variable or a section of the file. Only the
+// variable may contain a password.
+func (c *Config) database(flag, flagName, variable, inFile, password, section string) (string, Key, error) {
+	address, where := flag, flagName
+	if address == "" {
+		address, where = c.getenv(variable), variable
+	}
+	var key Key
+	if address == "" {
+		address, where = inFile, ""
+		if password != "" {
+			var command string
+			var err error
+			if key, command, err = c.credential(password, section, "password"); err == nil && command != "" {
+				key, err = c.runCommand(command, section, "password")
+			}
+			if err != nil {
+				return "", Key{}, err
+			}
+		}
+	}
+	wrong := func(hint, detail string) error {
+		if where == "" {
+			return c.file.wrong([]string{section, "url"}, hint, "%s", detail)
+		}
+		return &Error{Where: where, Detail: detail, Hint: hint}
+	}
+	if address == "" || address == Local && section == "store" || address == StoreQueue && section == "queue" {
+		return address, key, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" {
+		return "", Key{}, wrong("as in postgres://assay@db.example.com/assay", "want the URL of a PostgreSQL database")
+	}
+	if u.Query().Has("password") || u.Query().Has("sslpassword") {
+		return "", Key{}, wrong("", "a password must not be a parameter of the URL")
+	}
+	if inURL, ok := u.User.Password(); ok {
+		if where != variable {
+			return "", Key{}, wrong(fmt.Sprintf("set PGPASSWORD, PGPASSFILE or %s, or password in the section %s of the configuration", variable, section), "other users could read a password here")
+		}
+		key = newKey(inURL, variable)
+		u.User = url.User(u.User.Username())
+	}
+	c.Secrets.add(key.Secret, secret.New(url.QueryEscape(key.Reveal())), secret.New(url.PathEscape(key.Reveal())), secret.New(c.getenv("PGPASSWORD")))
+	return u.String(), key, nil
+}

@@ -1,0 +1,84 @@
+package pgvector
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/indextest"
+)
+
+// levels are the promises of the index: all but that of files.
+var levels = indextest.Levels{BitEqualScores: true, ReadYourWrites: true, ExactNearest: true}
+
+func TestContract(t *testing.T) { indextest.Run(t, opener(t, defaultSettings), levels) }
+
+// TestContractSmall checks the contract with limits so small that a few documents make many
+// batches, and a hundred vectors an HNSW index.
+func TestContractSmall(t *testing.T) { indextest.Run(t, opener(t, smallSettings), levels) }
+
+var smallSettings = settings{batchBytes: 1500, vectorBytes: 1000, counts: 50, exact: 100, scan: 100}
+
+// database returns the URL of a database of its own on the server of scripts/postgres.
+func database(t testing.TB) string {
+	t.Helper()
+	address := os.Getenv("ASSAY_TEST_POSTGRES")
+	if address == "" {
+		t.Skip("no PostgreSQL: run the test by scripts/postgres")
+	}
+	admin, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	name := "test_" + strings.ToLower(rand.Text())
+	if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// opener returns an Opener that keeps the index of a folder in a schema of one database.
+func opener(t *testing.T, s settings) indextest.Opener {
+	address := database(t)
+	var mu sync.Mutex
+	schemas := make(map[string]string)
+	return func(t testing.TB, source index.Source, dir string) index.Index {
+		t.Helper()
+		mu.Lock()
+		if schemas[dir] == "" {
+			schemas[dir] = fmt.Sprintf("test_%d", len(schemas))
+		}
+		schema := schemas[dir]
+		mu.Unlock()
+		identity := "" // a source without one has only texts
+		if named, ok := source.(index.Identified); ok {
+			var err error
+			if identity, err = named.Identity(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := open(t.Context(), address, schema, identity, source, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := x.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return x
+	}
+}
