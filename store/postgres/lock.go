@@ -65,7 +65,7 @@ func (l *heldLock) connect(ctx context.Context) error {
 		return err
 	}
 	var ok bool
-	err = conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, []any{int64(lockBase + l.owner.number), int64(l.key)}, []any{&ok})
+	err = conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&ok})
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s is held", assay.ErrLocked, l.what)
 	}
@@ -94,8 +94,18 @@ func (l *heldLock) check(token int64) error {
 	return fmt.Errorf("%s was lost, and another process has written since: %w", l.what, assay.ErrLocked)
 }
 
-// Close releases the lock.
-func (l *heldLock) Close() error { return wrap(l.conn.Close(), "release %s", l.what) }
+// Close releases the lock. A lock whose connection was lost is free already.
+func (l *heldLock) Close() error {
+	var held bool
+	err := l.conn.row(`SELECT pg_advisory_unlock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&held})
+	if isLost(err) {
+		return nil
+	}
+	return wrap(errors.Join(err, l.conn.Close()), "release %s", l.what)
+}
+
+// keys returns the parameters of queries about the lock.
+func (l *heldLock) keys() []any { return []any{int64(lockBase + l.owner.number), int64(l.key)} }
 
 // Lock implements store.Tenant. The lock ends with the connection that holds it.
 func (t *Tenant) Lock(ctx context.Context, name string) (io.Closer, error) {
