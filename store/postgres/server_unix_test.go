@@ -105,7 +105,7 @@ func (s *server) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := pgx.Connect(context.Background(), s.url(s.port))
 		if err == nil {
 			_ = conn.Close(context.Background())
@@ -243,7 +243,7 @@ func (l *load) appendRecords() {
 func (l *load) wait(more int64) {
 	l.t.Helper()
 	documents, records := l.documents.Load()+more, l.records.Load()+more
-	for deadline := time.Now().Add(3 * time.Minute); l.documents.Load() < documents || l.records.Load() < records; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(8 * time.Minute); l.documents.Load() < documents || l.records.Load() < records; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%d documents and %d records are acknowledged, want %d and %d", l.documents.Load(), l.records.Load(), documents, records)
 		}
