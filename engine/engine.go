@@ -165,6 +165,7 @@ type Engine struct {
 	limitTable      limitTable
 	bursts          limit.Bursts
 	stopState       stopState
+	storing         sync.Mutex // held by a worker while it stores a document
 	stopWebhooks    func()
 	systemStore     systemHandle
 	canaryMarks     canaryCache
