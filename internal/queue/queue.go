@@ -232,10 +232,10 @@ type Filter struct {
 
 // List returns jobs, the oldest first. An unknown state is assay.ErrInvalid.
 func (q *Queue) List(ctx context.Context, f Filter) ([]Job, error) {
-	params := river.NewJobListParams().First(min(max(f.Most, 0), 10_000)).OrderBy(river.JobListOrderByID, river.SortOrderAsc)
-	if f.Most == 0 {
-		params = params.First(100)
+	if f.Most <= 0 {
+		f.Most = 100
 	}
+	params := river.NewJobListParams().First(min(f.Most, 10_000)).OrderBy(river.JobListOrderByID, river.SortOrderAsc)
 	states := riverStates[f.State]
 	if f.State == "" {
 		for _, name := range []string{Queued, Running, Retrying, Failed} {

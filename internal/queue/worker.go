@@ -86,6 +86,9 @@ func (q *Queue) Work(ctx context.Context, host Host, o Options) error {
 		return fmt.Errorf("start a worker: %w", err)
 	}
 	alive, err := q.announce(ctx, client.ID())
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("start a worker: %w", unavailable(err))
 	}

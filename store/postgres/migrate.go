@@ -101,8 +101,12 @@ func codeOf(err error) string {
 func prepare(ctx context.Context, s *session) (layout, error) {
 	const most = 5
 	var there bool
-	if err := s.row(`SELECT to_regnamespace(?) IS NOT NULL`, []any{systemSchema}, []any{&there}); err != nil {
+	var encoding string
+	if err := s.row(`SELECT to_regnamespace(?) IS NOT NULL, current_setting('server_encoding')`, []any{systemSchema}, []any{&there, &encoding}); err != nil {
 		return layout{}, err
+	}
+	if encoding != "UTF8" {
+		return layout{}, invalid("its encoding is %s, want UTF8", encoding)
 	}
 	for i := 1; ; i++ {
 		if there {
@@ -183,6 +187,9 @@ func migrate(ctx context.Context, s *session) error {
 				return err
 			}
 			t.number = number
+			if err := checkIdentity(t.identity); err != nil {
+				return err
+			}
 			return migrateTenant(ctx, s, t, content, runs)
 		})
 		if err != nil || !more {
@@ -206,7 +213,7 @@ func (n *scanInt32) Scan(v any) error {
 
 // inMigration runs fn in a transaction with the role of the address, while no other process migrates.
 func inMigration(ctx context.Context, s *session, fn func() error) error {
-	err := s.script(ctx, `RESET ROLE; BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+	err := s.script(ctx, `RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 SELECT pg_advisory_xact_lock(`+itoa(lockBase)+`, `+itoa(lockMigrations)+`)`)
 	if err == nil {
 		err = fn()

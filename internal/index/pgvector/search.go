@@ -188,10 +188,11 @@ func (t *textSearch) best(ctx context.Context, rare int) (hits []index.Hit, wors
 		wanted = append(wanted, f.number)
 	}
 	where := `c.terms && ` + a.add(wanted) + `::bigint[] AND ` + t.scope.where("c", &a)
-	scored := t.scoreEach(where, &a)
+	score := t.scoreEach
 	if len(t.forms) > manyForms {
-		scored = t.scoreArray(where, &a)
+		score = t.scoreArray
 	}
+	scored := score(where, &a)
 	var all []int64
 	for _, f := range t.forms {
 		all = append(all, f.number)

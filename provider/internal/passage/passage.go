@@ -40,6 +40,10 @@ type Config struct {
 	Filter     assay.Filter // applied to every query
 	Keep       int          // number of retrieved documents kept for citations; 0: 4096
 
+	// Recheck drops passages whose metadata the filter of the request does not keep. The metadata must
+	// then have all keys of the filter.
+	Recheck bool
+
 	Guard *resilient.Guard // makes and retries the searches; nil: each is made once
 
 	// Search asks the service. It applies Request.Filter as a whole or returns assay.ErrInvalid.
@@ -166,7 +170,7 @@ func (r *Retriever) Search(ctx context.Context, access assay.Access, q assay.Que
 		return results, err
 	}
 	notes := slices.Concat(r.ignored(q), found.Notes)
-	results.Hits = r.hits(access, q, found.Passages, &notes)
+	results.Hits = r.hits(in, found.Passages, &notes)
 	results.Notes = searchNotes(notes...)
 	tell(&results, terms)
 	return results, nil
@@ -207,14 +211,18 @@ func (r *Retriever) ignored(q assay.Query) []string {
 }
 
 // hits converts passages to hits in their order, best first, and adds notes on dropped ones.
-func (r *Retriever) hits(access assay.Access, q assay.Query, found []Passage, notes *[]string) []assay.Hit {
+func (r *Retriever) hits(in Request, found []Passage, notes *[]string) []assay.Hit {
 	var hits []assay.Hit
-	empty, foreign := 0, 0
+	empty, foreign := 0, false
 	for _, p := range found {
-		h, ok := r.Hit(access, p, q.Text)
+		if r.config.Recheck && !in.Filter.Match(p.Metadata) {
+			foreign = true
+			continue
+		}
+		h, ok := r.Hit(in.Access, p, in.Query.Text)
 		switch {
 		case !ok:
-			foreign++
+			foreign = true
 		case h.Text == "":
 			empty++
 		default:
@@ -225,10 +233,10 @@ func (r *Retriever) hits(access assay.Access, q assay.Query, found []Passage, no
 	if empty > 0 {
 		*notes = append(*notes, fmt.Sprintf("%s: skipped %d results without text, such as images", r.config.Name, empty))
 	}
-	if foreign > 0 { // not their number, which would tell of documents that the caller may not see
-		*notes = append(*notes, r.config.Name+" returned passages that the access filter excludes; they were dropped")
+	if foreign { // not their number, which would tell of documents that the caller may not see
+		*notes = append(*notes, r.config.Name+" returned passages that the filter excludes; they were dropped")
 	}
-	return hits[:min(len(hits), q.Limit)]
+	return hits[:min(len(hits), in.Query.Limit)]
 }
 
 // Hit converts a passage found for a query to a hit, and keeps its document. ok is false if access
