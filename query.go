@@ -140,6 +140,10 @@ type Scores struct {
 	// comparable only within one result.
 	Managed *float64 `json:"managed,omitempty"`
 
+	// Confidence is the class of confidence that a managed search gives in place of a number, in its
+	// own words: "VERY_HIGH". It is not compared with anything.
+	Confidence string `json:"confidence,omitempty"`
+
 	// Score is a scorer's judgement of how much the hit helps with the question, in [0, 1]. It is
 	// not calibrated.
 	Score *float64 `json:"score,omitempty"`

@@ -20,12 +20,7 @@ import (
 //     can walk over it;
 //   - a settler, whose background work Flush waits for;
 //   - a sizer, whose size Doctor reports.
-type Index interface {
-	index.Index
-
-	// CatchUp brings the index up to date with the content, as the next search would.
-	CatchUp(ctx context.Context) error
-}
+type Index = index.Follower
 
 // A settler works in the background, for example to merge files. Settle waits until it is done.
 type settler interface {

@@ -99,8 +99,13 @@ func (a *app) location(ctx context.Context) (location, error) {
 	if err != nil || !remote.Remote() {
 		return localDir(dir), err
 	}
+	return remoteAt(dir, remote), nil
+}
+
+// remoteAt returns the location of a database. What is derived from it is below the data directory.
+func remoteAt(dir string, remote config.Store) location {
 	sum := sha256.Sum256([]byte(remote.URL))
-	return location{dir: filepath.Join(dir, "derived", hex.EncodeToString(sum[:8])), remote: remote}, nil
+	return location{dir: filepath.Join(dir, "derived", hex.EncodeToString(sum[:8])), remote: remote}
 }
 
 // storeSettings returns the settings of the store, the index and the queue.

@@ -35,6 +35,15 @@ func (t tenancy) schema(p part) string {
 	return "assay_" + string(p) + "_" + strings.ToLower(t.identity)
 }
 
+// checkIdentity returns assay.ErrDamaged if a tenant's word is not one that rand.Text makes, because it
+// becomes part of the names of schemas.
+func checkIdentity(word string) error {
+	if len(word) < 26 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return damaged("the word %q of a tenant is not one of this program", word)
+	}
+	return nil
+}
+
 // A database is a schema. It implements relational.Database.
 type database struct {
 	s *Store
@@ -98,9 +107,10 @@ func (d *database) reading(ctx context.Context, fn func(*session) error) error {
 // View implements relational.Database.
 func (d *database) View(ctx context.Context, fn func(relational.Reader) error) error {
 	return d.reading(ctx, func(s *session) (err error) {
-		v := &snapshot{s: s}
+		v, limit := &snapshot{s: s}, s.limit
 		s.prefix = []call{{query: beginRead}, {query: enterQuery, args: d.enter}}
 		defer func() {
+			s.limit = limit
 			if len(s.prefix) > 0 { // fn read nothing
 				s.prefix = nil
 			} else if s.broken == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/assay-rag/assay/store/internal/relational"
 )
@@ -26,6 +27,9 @@ func (t *Tenant) Check(ctx context.Context) error {
 
 // readAll reads all rows of a schema.
 func (d *database) readAll(ctx context.Context, r relational.Reader) error {
+	if err := unlimited(ctx, r); err != nil {
+		return err
+	}
 	tables, err := d.tables(ctx, r)
 	if err != nil {
 		return err
@@ -38,6 +42,19 @@ func (d *database) readAll(ctx context.Context, r relational.Reader) error {
 		}
 	}
 	return nil
+}
+
+// unlimited lets the further queries of a snapshot take as long as they need.
+func unlimited(ctx context.Context, r relational.Reader) error {
+	const limit = 24 * time.Hour
+	v, ok := r.(*snapshot)
+	if !ok {
+		return nil
+	}
+	var setting string
+	err := v.Row(ctx, `SELECT set_config('statement_timeout', '0', true)`, nil, &setting)
+	v.s.limit = limit
+	return err
 }
 
 // tables returns the names of the tables of the schema.
@@ -57,6 +74,9 @@ SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace W
 // Integrity implements relational.Database. It checks that every row has the row that it refers to, and
 // compares the schema with one that the migrations make, which takes a user who may become the owner.
 func (d *database) Integrity(ctx context.Context, r relational.Reader, report func(format string, args ...any)) error {
+	if err := unlimited(ctx, r); err != nil {
+		return err
+	}
 	if err := d.checkReferences(ctx, r, report); err != nil {
 		return err
 	}

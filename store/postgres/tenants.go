@@ -300,6 +300,9 @@ func (s *Store) removeFolders(ctx context.Context) error {
 // dropSchemas drops the schemas of a tenant. The role is ownerRole.
 func dropSchemas(ctx context.Context, x *session, identity string) error {
 	t := tenancy{identity: identity}
+	if err := checkIdentity(identity); err != nil {
+		return err
+	}
 	for _, p := range []part{contentPart, runsPart} {
 		if err := x.script(ctx, `DROP SCHEMA IF EXISTS `+t.schema(p)+` CASCADE`); err != nil {
 			return err
@@ -420,7 +423,7 @@ func (s *Store) schemaProblem(ctx context.Context, info store.TenantInfo) string
 func (s *Store) checkUnknown(ctx context.Context, r store.Registry, known map[string]bool, report func(sequence int64, object, format string, args ...any)) error {
 	var found []string
 	err := s.system.View(ctx, func(v relational.Reader) error {
-		return v.Each(ctx, `SELECT identity FROM schemas`, nil, func(scan func(...any) error) error {
+		return v.Each(ctx, `SELECT identity FROM schemas WHERE moving = ''`, nil, func(scan func(...any) error) error {
 			var identity string
 			err := scan(&identity)
 			if !known[identity] {

@@ -25,14 +25,19 @@ type scope struct {
 	filter  assay.Filter // checked
 }
 
-// where returns the condition that a row of the table chunk, passage or vector_NO, with the given
-// alias, is in the scope. Every statement that reads such rows for a search has it.
+// where returns the condition that a row of the table chunk or passage, with the given alias, is in
+// the scope. Every statement that reads such rows for a search has it, or whereVector.
 func (s scope) where(alias string, a *arguments) string {
 	condition := alias + `.class = ANY(` + a.add(s.classes) + `::int[])`
 	if s.filter.IsZero() {
 		return condition
 	}
 	return condition + ` AND EXISTS (SELECT FROM document d WHERE d.no = ` + alias + `.document AND ` + filterSQL(s.filter, a) + `)`
+}
+
+// whereVector returns the condition that a row v of a table vector_NO is in the scope.
+func (s scope) whereVector(a *arguments) string {
+	return `EXISTS (SELECT FROM document d WHERE d.no = v.document AND d.class = ANY(` + a.add(s.classes) + `::int[]) AND ` + filterSQL(s.filter, a) + `)`
 }
 
 // filterSQL returns the condition that f.Match is true for the metadata of document d. It is never

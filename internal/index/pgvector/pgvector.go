@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -123,7 +124,7 @@ func (x *Index) connect(ctx context.Context, config *pgxpool.Config) error {
 			parameters[name] = value
 		}
 	}
-	config.MaxConns = max(config.MaxConns, 8)
+	config.MaxConnIdleTime = min(config.MaxConnIdleTime, time.Minute) // a server may have many tenants
 	config.AfterConnect = vectortypes.RegisterTypes
 	x.pool, err = pgxpool.NewWithConfig(ctx, config)
 	return err

@@ -202,3 +202,54 @@ func TestNewer(t *testing.T) {
 		t.Errorf("an index of an older version finds %d, %v; want 1", len(result.Hits), err)
 	}
 }
+
+// TestMove checks that a change of an ACL or a collection alone writes neither terms nor vectors
+// again, and that it takes effect at once.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	source := indextest.NewSource("a")
+	e, other := indextest.NewEntry("c", "1", "", "needle"), indextest.NewEntry("c", "2", "", "needle")
+	source.Put(e, other)
+	source.PutVectors("m", map[string][]float32{e.Chunks[0].ID: {1, 2}})
+	x := opener(t, defaultSettings)(t, source, t.TempDir()).(*Index)
+	v := index.Vector{Model: "m", Metric: index.Cosine, Values: []float32{1, 2}}
+	check := func(access assay.Access, collection string, texts, vectors int) {
+		t.Helper()
+		q := assay.Query{Text: "needle", Limit: 9, Collections: []string{collection}}
+		text, err := x.Search(t.Context(), access, q)
+		if err != nil || len(text.Hits) != texts {
+			t.Errorf("%d hits, %v; want %d", len(text.Hits), err, texts)
+		}
+		near, err := x.Nearest(t.Context(), access, q, v)
+		if err != nil || len(near.Hits) != vectors || near.Total != vectors {
+			t.Errorf("%d hits of %d by vector, %v; want %d", len(near.Hits), near.Total, err, vectors)
+		}
+	}
+	place := func() (where string) {
+		t.Helper()
+		err := x.reading(t.Context(), func(tx pgx.Tx) error {
+			list, err := models(t.Context(), tx)
+			if err != nil {
+				return err
+			}
+			return tx.QueryRow(t.Context(), `SELECT (SELECT string_agg(no::text, ' ' ORDER BY no) FROM chunk) || ' ' || (SELECT ctid::text FROM `+vectorTable(list[0])+`)`).Scan(&where)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return where
+	}
+	check(everyone, "c", 2, 1)
+	before := place()
+	e.Document.ACL = assay.ACL{Restricted: true, Allow: []string{"user:ann"}}
+	source.Put(e, other)
+	check(everyone, "c", 1, 0)
+	check(assay.Principal{User: "ann"}.Access(), "c", 2, 1)
+	e.Document.Collection = "d"
+	source.Put(e)
+	check(assay.Principal{User: "ann"}.Access(), "c", 1, 0)
+	check(assay.Principal{User: "ann"}.Access(), "d", 1, 1)
+	if after := place(); after != before {
+		t.Errorf("rows are at %s, before at %s", after, before)
+	}
+}

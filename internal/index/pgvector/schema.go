@@ -39,8 +39,9 @@ var statements = []string{
 	`CREATE TABLE term (term bigint NOT NULL, class integer NOT NULL, n integer NOT NULL, PRIMARY KEY (term, class))`,
 
 	// metadata maps keys to values as strings, numbers, booleans and lists; null is a time. times
-	// has, for times and for strings that are dates, the nanoseconds since 1970.
-	`CREATE TABLE document (no bigint PRIMARY KEY, id uuid NOT NULL UNIQUE, version uuid NOT NULL, class integer NOT NULL,
+	// has, for times and for strings that are dates, the nanoseconds since 1970. digest is a hash of
+	// all that the rows of a document are made of but the class.
+	`CREATE TABLE document (no bigint PRIMARY KEY, id uuid NOT NULL UNIQUE, version uuid NOT NULL, digest bytea NOT NULL, class integer NOT NULL,
 		language text NOT NULL, metadata jsonb NOT NULL, times jsonb NOT NULL, chunks integer NOT NULL, length bigint NOT NULL)`,
 	`CREATE INDEX document_class ON document (class)`,
 
