@@ -54,9 +54,9 @@ func measured() Costs {
 		Search:   []Point{{10_001, 0.242}, {200_000, 0.921}, {1_000_000, 4.75}},
 		Answer:   20.9,
 		Searches: 1,
-		Steps:    12, Commit: 0.231,
-		IndexBytes: 879, StoreBytes: 4000, JournalBytes: 40_000,
-		Tokens: 200, EmbedTokens: 8426,
+		Commits:  4.5, Commit: 0.231,
+		IndexBytes: 879, StoreBytes: 4420, JournalBytes: 20_300,
+		Tokens: 193, EmbedTokens: 8426,
 		Tenants: 1, ShardTo: 10e6, Replicas: 2, Busy: 0.6, KeepDays: 30, IngestDays: 7,
 		Prices: []Price{
 			{Cloud: "AWS", Machine: "m7g.large", Cores: 2, GiB: 8, Hour: 0.0816, Source: "us-east-1, June 2026, factualminds.com"},
