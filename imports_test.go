@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/queue":       {"engine", "store"},
 	"stepfn":               {"engine", "identity", "role", "strategy"},
 	"internal/queue":       {"engine"},
+	"cmd/assay-lambda":     {"standalone", "engine", "store", "stepfn", "strategy"},
 	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
 	"mcpserver":            {"engine", "identity", "strategy"},
 	"ui":                   {"server", "engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "governance", "review", "webhook", "ground", "role"},

@@ -7,7 +7,8 @@
 //
 // It is configured by the environment:
 //
-//	ASSAY_DATA       the data; required
+//	ASSAY_DATA       the data directory; with ASSAY_STORE a folder for what is derived from the data; required
+//	ASSAY_STORE      the address of a PostgreSQL database that holds the data instead
 //	ASSAY_TENANT     the tenant; else the default one
 //	ASSAY_USER       the user on whose behalf all questions are asked; else the local one, see assay.Local
 //	ASSAY_GROUPS     the user's groups, separated by commas
@@ -32,6 +33,7 @@ import (
 	"github.com/assay-rag/assay/standalone"
 	"github.com/assay-rag/assay/stepfn"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/postgres"
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
@@ -77,9 +79,16 @@ func (p *program) principal() assay.Principal {
 	return who
 }
 
-// openStore opens the data at a place: a data directory.
-func openStore(ctx context.Context, place string) (store.Store, error) {
-	return sqlite.Open(ctx, place)
+// openStore opens the data: in a database, or in a directory if the address is empty.
+func openStore(ctx context.Context, address, dir string) (store.Store, error) {
+	if address == "" {
+		return sqlite.Open(ctx, dir)
+	}
+	s, err := postgres.Open(ctx, address, postgres.WithFolder(dir))
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // An agent is the engine of this process.
@@ -91,11 +100,11 @@ type agent struct {
 
 // open opens the data. The agent must be closed.
 func (p *program) open(ctx context.Context) (*agent, error) {
-	place := p.getenv("ASSAY_DATA")
-	if place == "" {
+	dir := p.getenv("ASSAY_DATA")
+	if dir == "" {
 		return nil, fmt.Errorf("ASSAY_DATA is not set: %w", assay.ErrInvalid)
 	}
-	s, err := openStore(ctx, place)
+	s, err := openStore(ctx, p.getenv("ASSAY_STORE"), dir)
 	if err != nil {
 		return nil, err
 	}

@@ -69,15 +69,13 @@ model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST or wri
 	flags.BoolVar(&a.offline, "offline", false, "let nothing leave this machine (also ASSAY_OFFLINE=1)")
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.sourceCommand(), a.searchCommand(), a.documentsCommand(),
-		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.parseWorkerCommand(),
+		a.runsCommand(), a.showCommand(),
+		a.doctorCommand(), a.evalCommand(), a.parseWorkerCommand(),
 	)
 	more := []*cobra.Command{
 		a.auditCommand(), a.backupCommand(), a.canaryCommand(), a.egressCommand(), a.governanceCommand(), a.healthCommand(), a.holdCommand(), a.identityCommand(), a.keyCommand(),
-		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
-		a.stopCommand(), a.storeCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(),
-		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.queueCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
-		a.stopCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(), a.workerCommand(),
+		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.modelsCommand(), a.queueCommand(), a.replayCommand(), a.restoreCommand(), a.resumeCommand(), a.retentionCommand(), a.reviewCommand(),
+		a.serveCommand(), a.statsCommand(), a.stopCommand(), a.storeCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(), a.workerCommand(),
 	}
 	names := make([]string, len(more))
 	for i, cmd := range more {
