@@ -238,7 +238,7 @@ func TestPostgresCommands(t *testing.T) {
 		{"head of the department", "ask|--local|Who approves travel to a customer?"},
 		{"tenant acme created", "tenant|create|acme"},
 		{"acme", "tenant|list"},
-		{"ok    ", "doctor|--offline"},
+		{"primary with 0 replicas", "doctor|--offline"},
 	} {
 		if out := c.output(strings.Split(x.line, "|")...); !strings.Contains(out, x.words) {
 			t.Errorf("assay %s prints %q, want %q", x.line, out, x.words)
