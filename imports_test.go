@@ -51,6 +51,9 @@ var allowed = map[string][]string{
 	"internal/tool":        {"llm", "role"},
 	"strategy":             {"role", "internal/role", "ground", "llm", "internal/retrieve", "run", "internal/tool"},
 	"engine":               {"identity", "llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats", "audit", "limit", "review", "webhook", "governance"},
+	"internal/queue":       {"engine", "store"},
+	"stepfn":               {"engine", "identity", "role", "strategy"},
+	"cmd/assay-lambda":     {"standalone", "engine", "store", "stepfn", "strategy"},
 	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
 	"mcpserver":            {"engine", "identity", "strategy"},
 	"ui":                   {"server", "engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "governance", "review", "webhook", "ground", "role"},
@@ -63,8 +66,9 @@ var allowed = map[string][]string{
 	"internal/models":      {},
 	"scripts":              {},
 	"scripts/load":         {"engine", "identity", "server"}, // a program
+	"scripts/scale":        {"store"},                        // a program
 	"standalone":           {"engine", "parse", "provider"},
-	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "internal/queue", "internal/index", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
 }
 
@@ -137,7 +141,7 @@ func owner(folder string) string {
 }
 
 // nameable lists the packages whose exported declarations users can write down in full.
-var nameable = []string{".", "audit", "client", "engine", "governance", "identity", "llm", "parse", "run", "source", "standalone", "store", "store/sqlite", "strategy", "telemetry", "webhook"}
+var nameable = []string{".", "audit", "client", "engine", "governance", "identity", "llm", "parse", "run", "source", "standalone", "store", "store/postgres", "store/sqlite", "strategy", "telemetry", "webhook"}
 
 // TestExportedTypes checks that no exported declaration of these packages mentions a type of an
 // internal package. Aliases of such types are allowed.

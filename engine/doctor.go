@@ -14,7 +14,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/audit"
-	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -200,7 +199,7 @@ func (x *examination) size() {
 	if x.failed("size", err) {
 		return
 	}
-	index, err := folderSize(x.tenant.IndexDir())
+	index, err := x.indexSize()
 	if x.failed("size", err) {
 		return
 	}
@@ -260,7 +259,7 @@ func (x *examination) documents() {
 // because the next search brings it up to date.
 func (x *examination) index() {
 	dir := x.tenant.IndexDir()
-	if dir == "" {
+	if dir == "" && x.config.OpenIndex == nil {
 		x.fine("index", "rebuilt by each engine")
 		return
 	}
@@ -269,13 +268,17 @@ func (x *examination) index() {
 	if x.failed("index", err) {
 		return
 	}
-	ix, err := index.Open(x.ctx, dir, content)
+	ix, err := x.config.openIndex(x.ctx, x.tenant, dir)
 	if x.failed("index", err) {
 		return
 	}
+	var lost error
+	if l, ok := ix.(loser); ok {
+		lost = l.Lost()
+	}
 	switch held := ix.Sequence(); {
-	case ix.Lost() != nil:
-		x.fine("index", "cannot be used, the next search reads the documents again: %v", ix.Lost())
+	case lost != nil:
+		x.fine("index", "cannot be used, the next search reads the documents again: %v", lost)
 	case held == stored:
 		x.fine("index", "holds all changes, up to %d", stored)
 	default:

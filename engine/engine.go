@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/graph"
-	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/rerank"
 	"github.com/assay-rag/assay/internal/retrieve"
 	"github.com/assay-rag/assay/internal/webfetch"
@@ -47,6 +44,10 @@ type Config struct {
 	// Tenant names the tenant whose data the engine works on; empty: DefaultTenant, which is created
 	// if it does not exist.
 	Tenant string
+
+	// OpenIndex opens the index of a tenant's content, which the engine closes; nil: an index of files
+	// on this machine. Only this program can provide one, because the interface has internal types.
+	OpenIndex func(ctx context.Context, t store.Tenant) (Index, error)
 
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
@@ -164,6 +165,8 @@ type Engine struct {
 	limitTable      limitTable
 	bursts          limit.Bursts
 	stopState       stopState
+	runNotices      runNotices
+	storing         sync.Mutex // held by a worker while it stores a document
 	stopWebhooks    func()
 	systemStore     systemHandle
 	canaryMarks     canaryCache
@@ -180,7 +183,7 @@ type Engine struct {
 	mu        sync.Mutex
 	retriever *searcher
 	chosen    *encoderSelection
-	index     *index.Searcher
+	index     Index
 }
 
 // Open opens a tenant's data. It returns assay.ErrInvalid if config contradicts itself,
@@ -205,7 +208,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if e.tenant, err = s.Tenant(ctx, config.Tenant); err != nil {
 		return nil, errors.Join(config.opening(err), e.closeStore())
 	}
-	if e.indexDir, err = indexDirOf(e.tenant); err != nil {
+	if e.indexDir, err = config.indexDirOf(e.tenant); err != nil {
 		return nil, errors.Join(err, e.tenant.Close(), e.closeStore())
 	}
 	e.content, e.runs = e.tenant.Content(), e.tenant.Runs()
@@ -348,6 +351,7 @@ func (e *Engine) Close() error {
 	e.stopWebhooks()
 	e.embedder.stop()
 	e.filler.close()
+	e.runNotices.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var err error
@@ -365,31 +369,6 @@ func (e *Engine) closeStore() error {
 	return e.store.Close()
 }
 
-// An indexDir is the folder of the index.
-type indexDir struct {
-	path      string
-	temporary string // removed by close; empty: the folder is the tenant's
-}
-
-// indexDirOf returns the folder of a tenant's index, or a temporary one if the tenant has none.
-func indexDirOf(t store.Tenant) (indexDir, error) {
-	if path := t.IndexDir(); path != "" {
-		return indexDir{path: path}, nil
-	}
-	temporary, err := os.MkdirTemp("", "assay-index-*")
-	if err != nil {
-		return indexDir{}, fmt.Errorf("create a folder for the index: %w", err)
-	}
-	return indexDir{path: filepath.Join(temporary, "index"), temporary: temporary}, nil
-}
-
-func (d indexDir) close() error {
-	if d.temporary == "" {
-		return nil
-	}
-	return os.RemoveAll(d.temporary)
-}
-
 // search opens the index if necessary and returns a searcher that uses the vectors of the serving
 // model.
 func (e *Engine) search(ctx context.Context) (*searcher, error) {
@@ -403,10 +382,11 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 		return e.retriever, nil
 	}
 	if e.index == nil {
-		if e.index, err = index.Open(ctx, e.indexDir.path, e.content); err != nil {
-			e.index = nil
+		ix, err := e.config.openIndex(ctx, e.tenant, e.indexDir.path)
+		if err != nil {
 			return nil, fmt.Errorf("open the index: %w", err)
 		}
+		e.index = ix
 		if err := e.rebuild(ctx); err != nil {
 			return nil, err
 		}
@@ -415,23 +395,9 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 	return e.retriever, nil
 }
 
-// rebuild writes an index that was lost or written by another version, so that not every
-// searching process rebuilds it. If another process is writing, or the directory is read-only,
-// the index stays in memory only. The only error is that ctx has ended.
-func (e *Engine) rebuild(ctx context.Context) error {
-	if e.index.Sequence() > 0 {
-		return nil
-	}
-	err := e.write(ctx, 0, func(store.Writer) error { return e.index.Flush(ctx) })
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil
-}
-
 // pipeline returns a searcher that uses the vectors of the chosen model.
 func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
-	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
+	c := retrieve.Config{Index: e.index, Content: e.content, Graph: walkerOver(e.index), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
 		s.ranker = &rerank.Texts{Model: e.screenReranker(m), Best: readBest, Limit: readLimit}
@@ -452,17 +418,4 @@ func (e *Engine) pipeline(chosen *encoderSelection) *searcher {
 	}
 	s.retriever = retrieve.New(c)
 	return s
-}
-
-// catchUp brings the open index up to date before a run starts, because rebuilding a lost or
-// outdated index can take longer than a run's wall time. It ignores errors in the content, which
-// the run's first search records in the journal. The only error is that ctx has ended.
-func (e *Engine) catchUp(ctx context.Context) error {
-	e.mu.Lock()
-	ix := e.index
-	e.mu.Unlock()
-	if err := ix.CatchUp(ctx); err != nil && ctx.Err() != nil {
-		return err
-	}
-	return nil
 }

@@ -261,6 +261,9 @@ func (e *Engine) ownPaths() []string {
 	if e.config.Dir != "" {
 		return []string{e.config.Dir} // holds the index as well
 	}
+	if e.indexDir.path == "" {
+		return nil
+	}
 	return []string{e.indexDir.path}
 }
 
@@ -268,23 +271,4 @@ func (r *IngestRequest) progress(p IngestProgress) {
 	if r.Progress != nil {
 		r.Progress(p)
 	}
-}
-
-// flush writes pending changes to the index on disk, so that the next process need not repeat the
-// work. It waits for segment merges to finish, because this process may be about to exit.
-func (e *Engine) flush(ctx context.Context) error {
-	if _, err := e.search(ctx); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	ix := e.index
-	e.mu.Unlock()
-	err := ix.Flush(ctx)
-	if err == nil {
-		err = ix.Settle(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
-	return nil
 }

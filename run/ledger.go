@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/assay-rag/assay"
 )
@@ -80,14 +81,18 @@ func (s Scope) untilStop(kind assay.StepKind, fn effect) effect {
 	}
 }
 
-// setAside asks the ledger for a step's upper bound. An error of the ledger itself halts the run.
-func (s Scope) setAside(ctx context.Context, path string, most assay.Usage) error {
+// setAside asks the ledger for a step's upper bound. An error of the ledger itself halts the run. It is
+// none if a group around the step has used up the wall time meanwhile; the step is then refused.
+func (s Scope) setAside(ctx context.Context, path string, most assay.Usage, deadline time.Duration) error {
 	if s.run.ledger == nil || noCost(most) {
 		return nil
 	}
 	err := s.run.ledger.Reserve(ctx, path, most)
 	if err == nil || errors.Is(err, assay.ErrQuota) || gone(ctx) {
 		return err
+	}
+	if context.Cause(ctx) == errWall {
+		return deadlineError(deadline, nil)
 	}
 	return haltError{s.run.stop(fmt.Errorf("step %s: %w", path, err))}
 }
@@ -125,7 +130,7 @@ func (s Scope) Further(name string) func(context.Context, assay.Usage) error {
 		if s.run.ended() {
 			return s.run.stoppedError(nil)
 		}
-		err := s.setAside(ctx, path, nonNegative(more))
+		err := s.setAside(ctx, path, nonNegative(more), s.deadline(assay.StepModel))
 		if halt, ok := errors.AsType[haltError](err); ok {
 			return halt.error
 		}

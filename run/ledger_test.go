@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,6 +127,46 @@ func TestLedgerFailureHaltsTheRun(t *testing.T) {
 
 // TestUnrecordedStepsAreSettled checks that a step without a record is settled: at its upper bound if
 // it may have reached the provider, else at nothing.
+// A slowLedger answers only when the context of a reservation has ended.
+type slowLedger struct{ purse }
+
+func (*slowLedger) Reserve(ctx context.Context, _ string, _ assay.Usage) error {
+	<-ctx.Done()
+	return fmt.Errorf("version of the registry: %w", ctx.Err())
+}
+
+// TestWallTimeEndsDuringReservation checks that a run whose wall time ends while the ledger is asked
+// goes on to its honest end, unlike one whose ledger fails.
+func TestWallTimeEndsDuringReservation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		var j Memory
+		r, err := New(Config{Run: "r", Journal: &j, Ledger: &slowLedger{}, Budget: assay.Budget{Wall: time.Second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inner error
+		_, err = Group(ctx, r.Scope(), Step{Name: "verify", Kind: assay.StepModel}, 1, func(ctx context.Context, s Scope, in int) (int, error) {
+			_, inner = Do(ctx, s, paid(60), in, func(context.Context, int) (int, assay.Usage, error) {
+				t.Error("the step was taken")
+				return 0, assay.Usage{}, nil
+			})
+			return 0, inner
+		})
+		for what, err := range map[string]error{"the step": inner, "the group": err} {
+			if stop, ok := StopReason(err); !ok || stop != assay.StopDeadline {
+				t.Errorf("%s: %v, want the stop of the deadline", what, err)
+			}
+		}
+		if err := r.Finish(); err != nil {
+			t.Errorf("the run: %v", err)
+		}
+		if n := len(j.Records()); n != 2 {
+			t.Errorf("%d records, want those of the step and the group", n)
+		}
+	})
+}
+
 func TestUnrecordedStepsAreSettled(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -237,7 +237,7 @@ func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usag
 			return nil, assay.Usage{}, deadlineError(deadline, nil)
 		}
 	}
-	if err := s.setAside(ctx, rec.Path, reserve); err != nil {
+	if err := s.setAside(ctx, rec.Path, reserve, deadline); err != nil {
 		return nil, assay.Usage{}, err
 	}
 	if deadline == 0 {

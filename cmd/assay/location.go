@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/index/pgvector"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 )
@@ -63,6 +64,15 @@ func (l location) use(c *engine.Config) {
 	if l.remote.Remote() {
 		c.Dir, c.OpenStore = "", l.openStore
 	}
+	if l.remote.Index == config.PGVector {
+		c.OpenIndex = func(ctx context.Context, t store.Tenant) (engine.Index, error) {
+			x, err := pgvector.Open(ctx, l.remote.Address(), t.Content())
+			if err != nil {
+				return nil, err
+			}
+			return x, nil
+		}
+	}
 }
 
 // needsFiles returns an error for a command that works on the files of a data directory.
@@ -89,8 +99,13 @@ func (a *app) location(ctx context.Context) (location, error) {
 	if err != nil || !remote.Remote() {
 		return localDir(dir), err
 	}
+	return remoteAt(dir, remote), nil
+}
+
+// remoteAt returns the location of a database. What is derived from it is below the data directory.
+func remoteAt(dir string, remote config.Store) location {
 	sum := sha256.Sum256([]byte(remote.URL))
-	return location{dir: filepath.Join(dir, "derived", hex.EncodeToString(sum[:8])), remote: remote}, nil
+	return location{dir: filepath.Join(dir, "derived", hex.EncodeToString(sum[:8])), remote: remote}
 }
 
 // storeSettings returns the settings of the store, the index and the queue.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/postgres"
 )
 
 // openPostgres opens the store in a database.
-func (l location) openPostgres(context.Context) (store.Store, error) {
-	return nil, fmt.Errorf("open the store %s: %w", l, assay.ErrUnavailable)
+func (l location) openPostgres(ctx context.Context) (store.Store, error) {
+	s, err := postgres.Open(ctx, l.remote.Address(), postgres.WithFolder(l.dir))
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

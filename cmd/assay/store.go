@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/move"
-	"github.com/assay-rag/assay/store/sqlite"
 )
 
 func (a *app) storeCommand() *cobra.Command {
@@ -55,7 +55,7 @@ The copy appears only when it is complete. Before, each table is compared with i
 original by number and hash, the audit log is verified, and --searches searches must find
 the same in both. What an interrupted move left, the next one removes.`,
 		Example: `  assay store move ./.assay /srv/assay --tenant acme
-  assay store move ./.assay /srv/assay --all --reason "new disk"`,
+  assay store move /srv/assay postgres://assay@db.example.com/assay --all`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -74,8 +74,8 @@ the same in both. What an interrupted move left, the next one removes.`,
 
 func (a *app) move(ctx context.Context, from, to string, f moveFlags) (err error) {
 	switch {
-	case len(a.docs) > 0 || a.data != "":
-		return usagef("FROM and TO name the stores, not --data or --docs")
+	case len(a.docs) > 0 || a.store != "" || a.data != "" && !isURL(from) && !isURL(to):
+		return usagef("FROM and TO name the stores, not --data, --docs or --store")
 	case f.all && a.tenant != "":
 		return usagef("--all and --tenant exclude each other")
 	case f.searches < 0:
@@ -87,12 +87,12 @@ func (a *app) move(ctx context.Context, from, to string, f moveFlags) (err error
 			return hinted{usagef("no tenant is named"), "add --tenant NAME, or --all"}
 		}
 	}
-	source, err := openNamed(ctx, from, false)
+	source, err := a.openNamed(ctx, from, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := openNamed(ctx, to, true)
+	target, err := a.openNamed(ctx, to, true)
 	if err != nil {
 		return err
 	}
@@ -164,17 +164,30 @@ func storeName(name string) string {
 }
 
 // openNamed opens the store in a folder or at a URL. Only create may create it.
-func openNamed(ctx context.Context, name string, create bool) (store.Store, error) {
+func (a *app) openNamed(ctx context.Context, name string, create bool) (store.Store, error) {
 	if isURL(name) {
-		return nil, usagef("%s: want the folder of a data directory", storeName(name))
+		return a.openURL(ctx, name)
 	}
 	_, err := os.Stat(filepath.Join(name, "assay.json"))
 	if !create && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is no data directory: %w", shortPath(name), assay.ErrNotFound)
 	}
-	s, err := sqlite.Open(ctx, name)
+	return localDir(name).openStore(ctx)
+}
+
+// openURL opens the database at a URL, with the password of the configuration if that names the same
+// one.
+func (a *app) openURL(ctx context.Context, address string) (store.Store, error) {
+	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	remote, err := a.storeSettings()
+	if err != nil || remote.URL != address {
+		if remote, err = config.LoadStore(a.sources(), config.StoreFlags{Store: address}); err != nil {
+			return nil, err
+		}
+		a.hide(remote.Secrets)
+	}
+	return remoteAt(dir, remote).openStore(ctx)
 }

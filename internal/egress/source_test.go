@@ -25,7 +25,10 @@ var reviewed = map[string]string{
 	"source/sqldb/dialect.go stdlib":                            "dials by the source's Dial",
 	"source/sqldb/dialect.go mysql":                             "dials by the source's Dial",
 	"internal/index/pgvector/pgvector.go pgx.ConnectConfig":     "the operator's database, by its URL",
+	"internal/queue/queue.go pgxpool.NewWithConfig":             "the operator's database, by its URL",
 	"internal/index/pgvector/pgvector.go pgxpool.NewWithConfig": "the operator's database, by its URL",
+	"store/postgres/connect.go pgxpool.NewWithConfig":           "the operator's database, by its URL",
+	"store/postgres/connect.go pgconn.ConnectConfig":            "the operator's database, by its URL",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
 	"provider/internal/awswire/awswire.go http.Client":          "its transport is configured by the scope",
 }
@@ -39,6 +42,7 @@ var banned = map[string][]string{
 	"net/smtp":                        {"Dial", "SendMail"},
 	"net/rpc":                         {"Dial", "DialHTTP"},
 	"github.com/jackc/pgx/v5":         {"Connect", "ConnectConfig", "ConnectWithOptions"},
+	"github.com/jackc/pgx/v5/pgconn":  {"Connect", "ConnectConfig", "ConnectWithOptions"},
 	"github.com/jackc/pgx/v5/pgxpool": {"New", "NewWithConfig"},
 	"github.com/jackc/pgx/v5/stdlib":  nil,
 	"github.com/go-sql-driver/mysql":  nil,

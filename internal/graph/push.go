@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -175,6 +176,45 @@ func (w *walk) entity(number uint32) (uint32, error) {
 	return place, nil
 }
 
+// prefetchStart prefetches what start asks for.
+func (w *walk) prefetchStart(ctx context.Context, seeds []Seed, question []string) error {
+	view, ok := w.view.(Prefetcher)
+	if !ok {
+		return nil
+	}
+	chunks := make([]string, len(seeds))
+	for i, s := range seeds {
+		chunks[i] = s.Chunk
+	}
+	return view.PrefetchStart(ctx, chunks, question)
+}
+
+// prefetch prefetches what the next step asks for.
+func (w *walk) prefetch(ctx context.Context) error {
+	view, ok := w.view.(Prefetcher)
+	if !ok {
+		return nil
+	}
+	var passages []uint64
+	for _, place := range w.passagesNow {
+		if p := &w.passages[place]; p.pending >= minMass && !p.read {
+			passages = append(passages, p.number)
+		}
+	}
+	var entities []uint32
+	for _, place := range w.entitiesNow {
+		if e := &w.entities[place]; e.moves() && e.passages == nil {
+			entities = append(entities, e.number)
+		}
+	}
+	return view.Prefetch(ctx, passages, entities)
+}
+
+// moves reports whether the pending mass of e is enough to move on.
+func (e *entityNode) moves() bool {
+	return e.pending >= minMass && e.pending/int64(2*max(e.count, 1)) >= minPart
+}
+
 // step moves all pending mass along one link.
 func (w *walk) step() error {
 	w.sortPassages(w.passagesNow)
@@ -341,7 +381,7 @@ func (w *walk) readLinks(place uint32) error {
 // pushEntity moves an entity's mass to the passages that name it.
 func (w *walk) pushEntity(place uint32) error {
 	e := &w.entities[place]
-	if e.pending < minMass || e.pending/int64(2*max(e.count, 1)) < minPart || !w.follow(e.count) {
+	if !e.moves() || !w.follow(e.count) {
 		return nil
 	}
 	if e.passages == nil {

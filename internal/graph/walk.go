@@ -30,6 +30,17 @@ type View interface {
 	Named(entity uint32, f func(passage uint64, title bool)) error
 }
 
+// A Prefetcher is a View that asks another machine. A walk names what it is about to ask for, so that
+// few requests answer all of it.
+type Prefetcher interface {
+	View
+	// PrefetchStart reads what the walk asks for chunks that are seeds and for entities with the given
+	// keys: their numbers and counts.
+	PrefetchStart(ctx context.Context, chunks, keys []string) error
+	// Prefetch reads the entities of passages with their counts, and the passages that name entities.
+	Prefetch(ctx context.Context, passages []uint64, entities []uint32) error
+}
+
 // A Seed is a passage that a walk starts from. Its share of the initial mass is proportional to its
 // score to the power of Options.Power. Seeds with a score that is not positive are ignored.
 type Seed struct {
@@ -124,6 +135,9 @@ const whole = 1 << 50
 func Walk(ctx context.Context, view View, seeds []Seed, question []string, options Options) ([]Score, error) {
 	w := newWalk(view, cmp.Or(options.Damping, defaultDamping))
 	seeds = seeds[:min(len(seeds), cmp.Or(options.Seeds, defaultSeeds))]
+	if err := w.prefetchStart(ctx, seeds, question); err != nil {
+		return nil, err
+	}
 	if err := w.start(seeds, cmp.Or(options.Power, defaultPower), question, cmp.Or(options.Question, defaultQuestion)); err != nil {
 		return nil, err
 	}
@@ -131,6 +145,9 @@ func Walk(ctx context.Context, view View, seeds []Seed, question []string, optio
 	// half a hop ahead.
 	for range 2 * maxHops {
 		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := w.prefetch(ctx); err != nil {
 			return nil, err
 		}
 		if err := w.step(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/assay-rag/assay/internal/index"
 )
 
-// An Index provides the graph of the passages that a search may find. *index.Searcher is an Index.
+// An Index provides the graph of the passages that a search may find. *index.Searcher is one.
 type Index interface {
 	// Graph returns the graph of the passages that access may see, that are in q.Collections and
 	// that q.Filter keeps.
-	Graph(ctx context.Context, access assay.Access, q assay.Query) (*index.Graph, error)
+	Graph(ctx context.Context, access assay.Access, q assay.Query) (index.Graph, error)
 }
 
 // A Walker walks over the graph of an index. It is safe for concurrent use.

@@ -10,9 +10,35 @@ import (
 )
 
 // A Graph is a graph of the passages that a search may find and the entities that they name, in one
-// snapshot. The numbers of passages and entities are valid only in their Graph. A Graph holds files
-// of the index until Close. It is not safe for concurrent use.
-type Graph struct {
+// state of an index. The numbers of passages and entities are valid only in their Graph, which must
+// be closed. It is not safe for concurrent use.
+type Graph interface {
+	// Passages returns the number of passages.
+	Passages() int
+	// Passage returns the number of a chunk's passage. ok is false if the passage is not in the
+	// graph.
+	Passage(chunk string) (passage uint64, ok bool)
+	// Chunk returns the chunk ID of a passage.
+	Chunk(passage uint64) string
+	// Compare compares passages by their chunk IDs.
+	Compare(a, b uint64) int
+	// Entity returns the number of the entity with the given key, whether or not a passage names it.
+	Entity(key string) uint32
+	// Key returns the key of an entity.
+	Key(entity uint32) string
+	// Entities calls f for each entity that a passage names. The order depends only on the passage.
+	// title reports whether the passage stands under the entity as its title.
+	Entities(passage uint64, f func(entity uint32, title bool)) error
+	// Count returns the number of passages that name an entity.
+	Count(entity uint32) (int, error)
+	// Named calls f for each passage that names an entity, in any order.
+	Named(entity uint32, f func(passage uint64, title bool)) error
+	// Close releases what the graph holds. It may be called more than once.
+	Close()
+}
+
+// A snapshotGraph is the Graph of a snapshot. It holds files of the index until Close.
+type snapshotGraph struct {
 	snapshot *snapshot
 	views    []graphView
 	passages int
@@ -23,7 +49,7 @@ type Graph struct {
 	closed   bool
 }
 
-// A graphView is the part of a Graph that lies in one view.
+// A graphView is the part of a snapshotGraph that lies in one view.
 type graphView struct {
 	segment *segment
 	kept    bitset            // rows; nil: all
@@ -31,7 +57,7 @@ type graphView struct {
 	known   map[uint32]uint32 // Graph's entity numbers by the segment's
 }
 
-// A graphEntity is an entity that has been seen in the Graph.
+// A graphEntity is an entity that has been seen in the graph.
 type graphEntity struct {
 	key   string
 	view  int        // view whose postings are in met; -1: none
@@ -44,7 +70,7 @@ type graphEntity struct {
 // visible, in q's collections and kept by q's filter. Other passages are not in the graph: they are
 // not counted and have no links. The caller must close the graph. Graph returns the same errors as
 // Search.
-func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (*Graph, error) {
+func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (Graph, error) {
 	snap, err := s.catchUp(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
@@ -57,8 +83,8 @@ func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query
 	return g, nil
 }
 
-func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
-	g := &Graph{snapshot: s, byKey: make(map[string]uint32)}
+func (s *snapshot) graph(access assay.Access, q assay.Query) (*snapshotGraph, error) {
+	g := &snapshotGraph{snapshot: s, byKey: make(map[string]uint32)}
 	if access.IsZero() {
 		return g, nil
 	}
@@ -83,23 +109,23 @@ func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
 	return g, nil
 }
 
-// Close releases the graph's files. It may be called more than once.
-func (g *Graph) Close() {
+// Close implements Graph.
+func (g *snapshotGraph) Close() {
 	if !g.closed {
 		g.closed = true
 		g.snapshot.release()
 	}
 }
 
-// Passages returns the number of passages.
-func (g *Graph) Passages() int { return g.passages }
+// Passages implements Graph.
+func (g *snapshotGraph) Passages() int { return g.passages }
 
 // passageNumber returns the number of a passage, which has the view in its upper half and the row
 // in its lower half.
 func passageNumber(view int, row uint32) uint64 { return uint64(view)<<32 | uint64(row) }
 
-// Passage returns the number of a chunk's passage. ok is false if the passage is not in the graph.
-func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
+// Passage implements Graph.
+func (g *snapshotGraph) Passage(chunk string) (passage uint64, ok bool) {
 	id, ok := parseID(chunk)
 	if !ok || id == (rawID{}) {
 		return 0, false
@@ -113,19 +139,19 @@ func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 	return 0, false
 }
 
-// Chunk returns the chunk ID of a passage.
-func (g *Graph) Chunk(passage uint64) string {
+// Chunk implements Graph.
+func (g *snapshotGraph) Chunk(passage uint64) string {
 	v := g.views[passage>>32]
 	return hex.EncodeToString(id(v.segment.ids, uint32(passage)))
 }
 
-// Compare compares passages by their chunk IDs.
-func (g *Graph) Compare(a, b uint64) int {
+// Compare implements Graph.
+func (g *snapshotGraph) Compare(a, b uint64) int {
 	return bytes.Compare(id(g.views[a>>32].segment.ids, uint32(a)), id(g.views[b>>32].segment.ids, uint32(b)))
 }
 
-// Entity returns the number of the entity with the given key, whether or not a passage names it.
-func (g *Graph) Entity(key string) uint32 {
+// Entity implements Graph.
+func (g *snapshotGraph) Entity(key string) uint32 {
 	n, ok := g.byKey[key]
 	if !ok {
 		n = uint32(len(g.entities))
@@ -135,11 +161,11 @@ func (g *Graph) Entity(key string) uint32 {
 	return n
 }
 
-// Key returns the key of an entity.
-func (g *Graph) Key(entity uint32) string { return g.entities[entity].key }
+// Key implements Graph.
+func (g *snapshotGraph) Key(entity uint32) string { return g.entities[entity].key }
 
-// Entities calls f for each entity that a passage names. The order depends only on the passage.
-func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) error {
+// Entities implements Graph.
+func (g *snapshotGraph) Entities(passage uint64, f func(entity uint32, title bool)) error {
 	view := &g.views[passage>>32]
 	row, err := view.segment.mentions.of(uint32(passage), g.row[:0])
 	if err != nil {
@@ -162,8 +188,8 @@ func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) erro
 	return nil
 }
 
-// Count returns the number of passages that name an entity.
-func (g *Graph) Count(entity uint32) (int, error) {
+// Count implements Graph.
+func (g *snapshotGraph) Count(entity uint32) (int, error) {
 	e := &g.entities[entity]
 	if e.count >= 0 {
 		return e.count, nil
@@ -184,7 +210,7 @@ func (g *Graph) Count(entity uint32) (int, error) {
 }
 
 // lookup finds an entity's postings in all views.
-func (g *Graph) lookup(e *graphEntity) error {
+func (g *snapshotGraph) lookup(e *graphEntity) error {
 	if e.lists != nil {
 		return nil
 	}
@@ -203,9 +229,8 @@ func (g *Graph) lookup(e *graphEntity) error {
 	return nil
 }
 
-// Named calls f for each passage that names an entity. title reports whether the passage stands
-// under the entity as its title.
-func (g *Graph) Named(entity uint32, f func(passage uint64, title bool)) error {
+// Named implements Graph.
+func (g *snapshotGraph) Named(entity uint32, f func(passage uint64, title bool)) error {
 	e := &g.entities[entity]
 	if err := g.lookup(e); err != nil {
 		return err

@@ -24,7 +24,7 @@ var errInconsistent = errors.New("inconsistent graph")
 
 // describe returns the content of a graph in both directions: the entities that each chunk names,
 // with the number of passages that name them, and the passages that name each key.
-func describe(g *index.Graph, chunks, keys []string) ([]string, error) {
+func describe(g index.Graph, chunks, keys []string) ([]string, error) {
 	var failed error
 	lines := []string{fmt.Sprint(g.Passages(), " passages")}
 	for _, chunk := range chunks {

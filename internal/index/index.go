@@ -101,6 +101,14 @@ type Index interface {
 	Close() error
 }
 
+// A Follower is an Index that can be brought up to date with its Source without a search.
+type Follower interface {
+	Index
+
+	// CatchUp brings the index up to date, as the next search would.
+	CatchUp(ctx context.Context) error
+}
+
 // A Result holds the results of a search.
 type Result struct {
 	Hits   []Hit        // best first

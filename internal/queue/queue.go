@@ -86,7 +86,9 @@ type documentArgs struct {
 func (documentArgs) Kind() string { return KindDocument }
 
 // lockName is the name of the document's lock.
-func (a documentArgs) lockName() string { return a.Identity + "\x00" + a.Collection + "\x00" + a.URI }
+func (a documentArgs) lockName() string {
+	return fmt.Sprintf("%q", []string{a.Identity, a.Collection, a.URI})
+}
 
 // Add implements engine.UploadQueue. The document and its job are stored in one transaction.
 func (q *Queue) Add(ctx context.Context, u engine.QueuedUpload) (job string, err error) {
@@ -232,10 +234,10 @@ type Filter struct {
 
 // List returns jobs, the oldest first. An unknown state is assay.ErrInvalid.
 func (q *Queue) List(ctx context.Context, f Filter) ([]Job, error) {
-	params := river.NewJobListParams().First(min(max(f.Most, 0), 10_000)).OrderBy(river.JobListOrderByID, river.SortOrderAsc)
-	if f.Most == 0 {
-		params = params.First(100)
+	if f.Most <= 0 {
+		f.Most = 100
 	}
+	params := river.NewJobListParams().First(min(f.Most, 10_000)).OrderBy(river.JobListOrderByID, river.SortOrderAsc)
 	states := riverStates[f.State]
 	if f.State == "" {
 		for _, name := range []string{Queued, Running, Retrying, Failed} {

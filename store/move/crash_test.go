@@ -20,6 +20,7 @@ import (
 	"github.com/assay-rag/assay/internal/ramdisk"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/move"
+	"github.com/assay-rag/assay/store/postgres"
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
@@ -45,11 +46,11 @@ func runChild(from, to, tenant, step string) error {
 		return err
 	}
 	ctx := context.Background()
-	source, err := sqlite.Open(ctx, from)
+	source, err := openChild(ctx, from)
 	if err != nil {
 		return err
 	}
-	target, err := sqlite.Open(ctx, to)
+	target, err := openChild(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,14 @@ func runChild(from, to, tenant, step string) error {
 		}
 	}})
 	return err
+}
+
+// openChild opens a store by its folder or its address.
+func openChild(ctx context.Context, name string) (store.Store, error) {
+	if !strings.HasPrefix(name, "postgres://") {
+		return sqlite.Open(ctx, name)
+	}
+	return postgres.Open(ctx, name, postgres.WithFolder(os.TempDir()))
 }
 
 // child returns a command that moves a tenant.
@@ -131,7 +140,7 @@ func TestMoveKilledAtSteps(t *testing.T) {
 	for _, tenant := range []string{"acme", ""} {
 		t.Run("tenant "+tenant, func(t *testing.T) {
 			k := newKilling(t, tenant)
-			stride := 4
+			stride := 9
 			switch {
 			case os.Getenv("ASSAY_LONG") != "":
 				stride = 1
@@ -164,7 +173,7 @@ func TestMoveKilledAtSteps(t *testing.T) {
 
 // TestMoveKilled kills moves at random moments.
 func TestMoveKilled(t *testing.T) {
-	rounds := 25
+	rounds := 12
 	switch {
 	case os.Getenv("ASSAY_LONG") != "":
 		rounds = 300

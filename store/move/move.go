@@ -88,12 +88,15 @@ func Move(ctx context.Context, from, to store.Store, o Options) (Report, error) 
 		o.Progress = func(string, string, int64) {}
 	}
 	m := &move{o: o, from: source, to: target, source: source.Mover(), target: target.Mover()}
-	names := []string{o.Tenant}
-	if o.Tenant == "" {
-		var err error
-		if names, err = from.Tenants(ctx); err != nil {
-			return Report{}, err
+	names, err := from.Tenants(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	if o.Tenant != "" {
+		if !slices.Contains(names, o.Tenant) { // opening the default tenant would create it
+			return Report{}, fmt.Errorf("there is no tenant %s: %w", o.Tenant, assay.ErrNotFound)
 		}
+		names = []string{o.Tenant}
 	}
 	if err := m.next(ctx, names); err != nil {
 		return Report{}, err
@@ -182,7 +185,7 @@ func (m *move) tables(ctx context.Context, tenant, database string, tables []rel
 	for _, t := range tables {
 		doing := "copying " + database + "." + t.Name
 		m.o.Progress(tenant, doing, m.bytes)
-		state, err := t.Copy(ctx, from.Reader, from.Dialect, u, to.Count, func(n int64) {
+		state, err := t.Copy(ctx, from, u, to.Numbers, func(n int64) {
 			m.bytes += n
 			m.o.Progress(tenant, doing, m.bytes)
 		})
@@ -190,7 +193,7 @@ func (m *move) tables(ctx context.Context, tenant, database string, tables []rel
 			return nil, err
 		}
 		m.o.Progress(tenant, "comparing "+database+"."+t.Name, m.bytes)
-		if err := compareTable(ctx, t, state, to.Database); err != nil {
+		if err := compareTable(ctx, t, state, to); err != nil {
 			return nil, err
 		}
 		state.Table = database + "." + t.Name
@@ -200,10 +203,10 @@ func (m *move) tables(ctx context.Context, tenant, database string, tables []rel
 }
 
 // compareTable compares a copied table with the state of the original.
-func compareTable(ctx context.Context, t relational.Table, want Table, d relational.Database) error {
+func compareTable(ctx context.Context, t relational.Table, want Table, to relational.StagedTables) error {
 	var got Table
-	err := d.View(ctx, func(r relational.Reader) (err error) {
-		got, err = t.State(ctx, r, d.Dialect())
+	err := to.Database.View(ctx, func(r relational.Reader) (err error) {
+		got, err = t.State(ctx, r, to.Numbers.Newest)
 		return err
 	})
 	if err == nil && got != want {

@@ -231,6 +231,9 @@ func TestMoveTenant(t *testing.T) {
 	if _, err := move.Move(ctx, from, to, move.Options{Tenant: "acme"}); !errors.Is(err, assay.ErrInvalid) {
 		t.Errorf("moved twice: %v", err)
 	}
+	if _, err := move.Move(ctx, from, to, move.Options{Tenant: store.DefaultTenant}); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("no default tenant: %v", err)
+	}
 	if _, err := move.Move(ctx, from, to, move.Options{Tenant: "nobody"}); !errors.Is(err, assay.ErrNotFound) {
 		t.Errorf("no tenant: %v", err)
 	}
@@ -313,38 +316,18 @@ func goesOn(t *testing.T, s store.Store, name string) {
 	})
 }
 
+func wantVerifiedLog(t testing.TB, what string, a store.Audit) {
+	t.Helper()
+	r, err := audit.VerifyStore(context.Background(), a, nil, nil)
+	if err != nil || len(r.Findings) > 0 {
+		t.Errorf("%s: %v, %v", what, r.Findings, err)
+	}
+}
+
 // wantSound verifies every log of a store, and that nothing else is in its folder.
 func wantSound(t testing.TB, s *sqlite.Store) {
 	t.Helper()
-	ctx := context.Background()
-	check := func(what string, a store.Audit) {
-		r, err := audit.VerifyStore(ctx, a, nil, nil)
-		if err != nil || len(r.Findings) > 0 {
-			t.Errorf("%s: %v, %v", what, r.Findings, err)
-		}
-	}
-	names, err := s.Tenants(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		tenant, err := s.InspectTenant(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(name, tenant.Audit())
-		if err := tenant.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	sys, err := s.System(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check("the system", sys.Audit())
-	if err := sys.Close(); err != nil {
-		t.Error(err)
-	}
+	wantVerified(t, s)
 	entries, err := os.ReadDir(filepath.Join(s.Dir(), "tenants"))
 	if err != nil {
 		t.Fatal(err)

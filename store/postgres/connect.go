@@ -26,14 +26,17 @@ const (
 	lockWait = 30 * time.Second
 	// idleWait bounds how long a transaction may be idle.
 	idleWait = 10 * time.Minute
-	// connectWait bounds how long a connection is tried again while the server starts.
+	// connectWait bounds how long a connection is tried again while the server starts or another one takes
+	// over, and openWait that of Open.
 	connectWait = 20 * time.Second
+	openWait    = 5 * time.Second
 )
 
 // A connector makes connections.
 type connector struct {
 	url     *pgxpool.Config
 	timeout time.Duration // of a statement
+	wait    time.Duration // while the server does not accept connections
 	reads   *pgxpool.Pool
 	writes  *pgxpool.Pool
 }
@@ -53,6 +56,7 @@ func parseURL(url string, o options) (*pgxpool.Config, error) {
 	p["statement_timeout"] = milliseconds(o.statementTimeout)
 	p["lock_timeout"] = milliseconds(min(lockWait, o.statementTimeout))
 	p["idle_in_transaction_session_timeout"] = milliseconds(idleWait)
+	p["idle_session_timeout"] = "0" // locks and listeners wait
 	p["tcp_keepalives_idle"] = "15"
 	p["tcp_keepalives_interval"] = "5"
 	p["tcp_keepalives_count"] = "3"
@@ -73,7 +77,7 @@ SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('sync
 
 // newConnector opens the pools. The roles must exist.
 func newConnector(c *pgxpool.Config, o options) (*connector, error) {
-	to := &connector{url: c, timeout: o.statementTimeout}
+	to := &connector{url: c, timeout: o.statementTimeout, wait: connectWait}
 	var err error
 	if to.reads, err = to.pool(o.readers); err == nil {
 		to.writes, err = to.pool(o.writers)
@@ -106,7 +110,7 @@ func (c *connector) close() {
 // acquire takes a connection of a pool. It waits while the server starts.
 func (c *connector) acquire(ctx context.Context, pool *pgxpool.Pool) (*session, func(), error) {
 	var conn *pgxpool.Conn
-	err := retrying(ctx, func(ctx context.Context) (err error) {
+	err := c.retrying(ctx, func(ctx context.Context) (err error) {
 		conn, err = pool.Acquire(ctx)
 		return err
 	})
@@ -116,11 +120,15 @@ func (c *connector) acquire(ctx context.Context, pool *pgxpool.Pool) (*session, 
 	return sessionOf(conn.Conn().PgConn(), c.timeout), conn.Release, nil
 }
 
-// dial makes a connection outside the pools. role is empty for that of the address.
+// dial makes a connection outside the pools, with the role of the application or that of the address.
 func (c *connector) dial(ctx context.Context, asApp bool) (*session, error) {
+	return c.dialConfig(ctx, asApp, &c.url.ConnConfig.Copy().Config)
+}
+
+func (c *connector) dialConfig(ctx context.Context, asApp bool, config *pgconn.Config) (*session, error) {
 	var conn *pgconn.PgConn
-	err := retrying(ctx, func(ctx context.Context) (err error) {
-		conn, err = pgconn.ConnectConfig(ctx, &c.url.ConnConfig.Copy().Config)
+	err := c.retrying(ctx, func(ctx context.Context) (err error) {
+		conn, err = pgconn.ConnectConfig(ctx, config)
 		return err
 	})
 	if err != nil {
@@ -137,11 +145,11 @@ func (c *connector) dial(ctx context.Context, asApp bool) (*session, error) {
 }
 
 // retrying calls connect until it succeeds, the server refuses the user, or time is up.
-func retrying(ctx context.Context, connect func(context.Context) error) error {
+func (c *connector) retrying(ctx context.Context, connect func(context.Context) error) error {
 	const pause = 100 * time.Millisecond
-	deadline := time.Now().Add(connectWait)
+	deadline := time.Now().Add(c.wait)
 	for {
-		limited, cancel := context.WithDeadline(ctx, time.Now().Add(connectWait+replyWait))
+		limited, cancel := context.WithTimeout(ctx, c.wait+replyWait)
 		err := connect(limited)
 		cancel()
 		switch {
@@ -182,7 +190,11 @@ func connectError(err error) error {
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("all connections to the database were in use or the server did not answer: %w", err)
+		return fmt.Errorf("%w: all connections to the database were in use, or the server did not answer", assay.ErrUnavailable)
+	}
+	var refused *pgconn.ConnectError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("%w: %w", assay.ErrUnavailable, err)
 	}
 	return err
 }

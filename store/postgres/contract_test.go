@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 }
 
 // serverURL returns the address of the server for tests, which scripts/postgres starts.
-func serverURL(t *testing.T) string {
+func serverURL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("ASSAY_TEST_POSTGRES")
 	if server == "" {
@@ -34,7 +34,7 @@ func serverURL(t *testing.T) string {
 }
 
 // newDatabase creates an empty database, which is dropped when the test ends, and returns its address.
-func newDatabase(t *testing.T, server string) string {
+func newDatabase(t testing.TB, server string) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
 	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
@@ -42,7 +42,7 @@ func newDatabase(t *testing.T, server string) string {
 	return withDatabase(t, server, name)
 }
 
-func withDatabase(t *testing.T, server, name string) string {
+func withDatabase(t testing.TB, server, name string) string {
 	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
@@ -53,7 +53,7 @@ func withDatabase(t *testing.T, server, name string) string {
 }
 
 // admin runs statements as the superuser of the tests.
-func admin(t *testing.T, address string, statements ...string) {
+func admin(t testing.TB, address string, statements ...string) {
 	t.Helper()
 	if err := adminDo(address, statements...); err != nil {
 		t.Fatal(err)

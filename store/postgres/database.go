@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store/internal/relational"
@@ -32,6 +33,15 @@ func (t tenancy) schema(p part) string {
 		return systemSchema
 	}
 	return "assay_" + string(p) + "_" + strings.ToLower(t.identity)
+}
+
+// checkIdentity returns assay.ErrDamaged if a tenant's word is not one that rand.Text makes, because it
+// becomes part of the names of schemas.
+func checkIdentity(word string) error {
+	if len(word) < 26 || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return damaged("the word %q of a tenant is not one of this program", word)
+	}
+	return nil
 }
 
 // A database is a schema. It implements relational.Database.
@@ -78,8 +88,7 @@ func (d *database) Row(ctx context.Context, query string, args []any, dest ...an
 // reading calls fn with a connection, and again with another one if that was lost before fn got a
 // reply.
 func (d *database) reading(ctx context.Context, fn func(*session) error) error {
-	const most = 3
-	for i := 1; ; i++ {
+	for deadline := time.Now().Add(connectWait); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -89,7 +98,7 @@ func (d *database) reading(ctx context.Context, fn func(*session) error) error {
 		}
 		err = fn(s)
 		release()
-		if i == most || !isLost(err) {
+		if !isLost(err) || time.Now().After(deadline) {
 			return classify(err)
 		}
 	}
@@ -98,9 +107,10 @@ func (d *database) reading(ctx context.Context, fn func(*session) error) error {
 // View implements relational.Database.
 func (d *database) View(ctx context.Context, fn func(relational.Reader) error) error {
 	return d.reading(ctx, func(s *session) (err error) {
-		v := &snapshot{s: s}
+		v, limit := &snapshot{s: s}, s.limit
 		s.prefix = []call{{query: beginRead}, {query: enterQuery, args: d.enter}}
 		defer func() {
+			s.limit = limit
 			if len(s.prefix) > 0 { // fn read nothing
 				s.prefix = nil
 			} else if s.broken == nil {
@@ -120,7 +130,7 @@ func final(err error) error {
 	if !isLost(err) {
 		return err
 	}
-	return fmt.Errorf("%v", err)
+	return fmt.Errorf("%w: %v", assay.ErrUnavailable, err)
 }
 
 // Updater implements relational.Database.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/assay-rag/assay/store/internal/relational"
 )
@@ -26,6 +27,9 @@ func (t *Tenant) Check(ctx context.Context) error {
 
 // readAll reads all rows of a schema.
 func (d *database) readAll(ctx context.Context, r relational.Reader) error {
+	if err := unlimited(ctx, r); err != nil {
+		return err
+	}
 	tables, err := d.tables(ctx, r)
 	if err != nil {
 		return err
@@ -38,6 +42,19 @@ func (d *database) readAll(ctx context.Context, r relational.Reader) error {
 		}
 	}
 	return nil
+}
+
+// unlimited lets the further queries of a snapshot take as long as they need.
+func unlimited(ctx context.Context, r relational.Reader) error {
+	const limit = 24 * time.Hour
+	v, ok := r.(*snapshot)
+	if !ok {
+		return nil
+	}
+	var setting string
+	err := v.Row(ctx, `SELECT set_config('statement_timeout', '0', true)`, nil, &setting)
+	v.s.limit = limit
+	return err
 }
 
 // tables returns the names of the tables of the schema.
@@ -57,6 +74,9 @@ SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace W
 // Integrity implements relational.Database. It checks that every row has the row that it refers to, and
 // compares the schema with one that the migrations make, which takes a user who may become the owner.
 func (d *database) Integrity(ctx context.Context, r relational.Reader, report func(format string, args ...any)) error {
+	if err := unlimited(ctx, r); err != nil {
+		return err
+	}
 	if err := d.checkReferences(ctx, r, report); err != nil {
 		return err
 	}
@@ -66,7 +86,7 @@ func (d *database) Integrity(ctx context.Context, r relational.Reader, report fu
 	if err != nil {
 		return err
 	}
-	wanted, err := d.s.definitions.of(ctx, d)
+	wanted, err := d.s.definitionsOf(ctx, d)
 	if err != nil || wanted == nil {
 		return err
 	}
@@ -147,33 +167,32 @@ func readDefinitions(each func(string, []any, func(func(...any) error) error) er
 	return all, err
 }
 
-// definitions caches what the migrations define, by part.
-type definitions struct {
-	mu  sync.Mutex
-	all map[string]map[string]string
-}
+// definitions caches what the migrations define, by part and version of the server.
+var definitions sync.Map // map[string]string by string
 
-// of returns what the migrations define for a database, or nil if the user may not become the owner.
-func (c *definitions) of(ctx context.Context, d *database) (map[string]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := string(d.part)
+// definitionsOf returns what the migrations define for a database, or nil if the user may not become the
+// owner.
+func (s *Store) definitionsOf(ctx context.Context, d *database) (map[string]string, error) {
+	if s.readOnly {
+		return nil, nil
+	}
 	parts := []part{d.part}
 	if d.system {
-		key, parts = string(systemPart), []part{systemPart, runsPart}
+		parts = []part{systemPart, runsPart}
 	}
-	if all, ok := c.all[key]; ok || d.s.readOnly {
-		return all, nil
-	}
-	all, err := d.s.defined(ctx, parts)
-	if err != nil {
+	var version string
+	if err := d.Row(ctx, `SELECT version()`, nil, &version); err != nil {
 		return nil, err
 	}
-	if c.all == nil {
-		c.all = map[string]map[string]string{}
+	key := fmt.Sprint(parts, version)
+	if all, ok := definitions.Load(key); ok {
+		return all.(map[string]string), nil
 	}
-	c.all[key] = all
-	return all, nil
+	all, err := s.defined(ctx, parts)
+	if err == nil && all != nil {
+		definitions.Store(key, all)
+	}
+	return all, err
 }
 
 // defined creates a schema by the migrations, reads its definitions and drops it.

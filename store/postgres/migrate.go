@@ -101,8 +101,12 @@ func codeOf(err error) string {
 func prepare(ctx context.Context, s *session) (layout, error) {
 	const most = 5
 	var there bool
-	if err := s.row(`SELECT to_regnamespace(?) IS NOT NULL`, []any{systemSchema}, []any{&there}); err != nil {
+	var encoding string
+	if err := s.row(`SELECT to_regnamespace(?) IS NOT NULL, current_setting('server_encoding')`, []any{systemSchema}, []any{&there, &encoding}); err != nil {
 		return layout{}, err
+	}
+	if encoding != "UTF8" {
+		return layout{}, invalid("its encoding is %s, want UTF8", encoding)
 	}
 	for i := 1; ; i++ {
 		if there {
@@ -134,11 +138,11 @@ DO $$ BEGIN CREATE ROLE ` + appRole + ` NOLOGIN; EXCEPTION WHEN duplicate_object
 `
 
 // grants lets the user of the address become both roles and the owner create schemas, as far as they
-// cannot yet.
+// cannot yet. Since version 16, who creates a role is a member that may not become it.
 const grants = `
-DO $$ BEGIN
-	IF NOT pg_has_role(session_user, '` + ownerRole + `', 'MEMBER') THEN EXECUTE format('GRANT ` + ownerRole + ` TO %I', session_user); END IF;
-	IF NOT pg_has_role(session_user, '` + appRole + `', 'MEMBER') THEN EXECUTE format('GRANT ` + appRole + ` TO %I', session_user); END IF;
+DO $$ DECLARE "right" text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END; BEGIN
+	IF NOT pg_has_role(session_user, '` + ownerRole + `', "right") THEN EXECUTE format('GRANT ` + ownerRole + ` TO %I', session_user); END IF;
+	IF NOT pg_has_role(session_user, '` + appRole + `', "right") THEN EXECUTE format('GRANT ` + appRole + ` TO %I', session_user); END IF;
 	IF NOT has_database_privilege('` + ownerRole + `', current_database(), 'CREATE') THEN
 		EXECUTE format('GRANT CREATE ON DATABASE %I TO ` + ownerRole + `', current_database());
 	END IF;
@@ -183,6 +187,9 @@ func migrate(ctx context.Context, s *session) error {
 				return err
 			}
 			t.number = number
+			if err := checkIdentity(t.identity); err != nil {
+				return err
+			}
 			return migrateTenant(ctx, s, t, content, runs)
 		})
 		if err != nil || !more {
@@ -206,7 +213,7 @@ func (n *scanInt32) Scan(v any) error {
 
 // inMigration runs fn in a transaction with the role of the address, while no other process migrates.
 func inMigration(ctx context.Context, s *session, fn func() error) error {
-	err := s.script(ctx, `RESET ROLE; BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+	err := s.script(ctx, `RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 SELECT pg_advisory_xact_lock(`+itoa(lockBase)+`, `+itoa(lockMigrations)+`)`)
 	if err == nil {
 		err = fn()

@@ -55,7 +55,8 @@ type result struct {
 	oids     []uint32
 	rows     [][][]byte
 	affected int64
-	more     bool // there may be further rows
+	all      int64 // rows that all calls affected
+	more     bool  // there may be further rows
 }
 
 // sessionOf returns the session of a connection of a pool.
@@ -101,8 +102,8 @@ func (s *session) lose(err error) error {
 // last statement was executed.
 type lostError struct{ err error }
 
-func (e *lostError) Error() string { return "the connection to the server was lost: " + e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
+func (e *lostError) Error() string   { return "the connection to the server was lost: " + e.err.Error() }
+func (e *lostError) Unwrap() []error { return []error{assay.ErrUnavailable, e.err} }
 
 func isLost(err error) bool {
 	var lost *lostError
@@ -204,6 +205,7 @@ func (x *exchange) receive() error {
 			}
 		case *pgproto3.CommandComplete:
 			x.last.affected = pgconn.NewCommandTag(string(msg.CommandTag)).RowsAffected()
+			x.last.all += x.last.affected
 			at++
 		case *pgproto3.PortalSuspended:
 			x.last.more = true

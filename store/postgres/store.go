@@ -47,8 +47,6 @@ type Store struct {
 
 	mu     sync.Mutex
 	queues map[string]turn // of writing goroutines, by schema
-
-	definitions definitions
 }
 
 var _ store.Store = (*Store)(nil)
@@ -112,7 +110,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: o.Options, name: nameOf(&config.ConnConfig.Config), queues: map[string]turn{}}
-	s.connector = &connector{url: config, timeout: o.statementTimeout}
+	s.connector = &connector{url: config, timeout: o.statementTimeout, wait: openWait}
 	if err := s.prepare(ctx); err != nil {
 		return nil, wrap(err, "open the PostgreSQL database %s", s.name)
 	}
@@ -123,6 +121,9 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 		return nil, errors.Join(wrap(err, "open the PostgreSQL database %s", s.name), s.Close())
 	}
 	s.system = s.database(tenancy{identity: s.identity, system: true}, runsPart)
+	if err := s.removeFolders(ctx); err != nil {
+		return nil, errors.Join(wrap(err, "open the PostgreSQL database %s", s.name), s.Close())
+	}
 	return s, nil
 }
 

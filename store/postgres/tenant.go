@@ -30,6 +30,9 @@ var _ store.Tenant = (*Tenant)(nil)
 // openTenant opens the schemas of a tenant. The error is assay.ErrDamaged if they are missing.
 func (s *Store) openTenant(ctx context.Context, name, identity string) (*Tenant, error) {
 	t := &Tenant{s: s, tenancy: tenancy{identity: identity}}
+	if err := checkIdentity(identity); err != nil {
+		return nil, err
+	}
 	err := s.system.Row(ctx, `SELECT number FROM schemas WHERE identity = ?`, []any{identity}, &scanInt32{&t.number})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, damaged("its schemas are missing")

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -265,14 +267,42 @@ func (s *Store) DeleteTenant(ctx context.Context, name string, force bool, act s
 		if err := setTenant(ctx, define.Set, info, act, last); err != nil {
 			return err
 		}
-		return removeTenant(context.WithoutCancel(ctx), registry, info)
+		if err := removeTenant(context.WithoutCancel(ctx), registry, info); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, info.Identity)); err != nil {
+			return fmt.Errorf("%w: the tenant is deleted, and its index is removed once no process has it open: %v", assay.ErrLocked, err)
+		}
+		return nil
 	})
 	return wrap(err, "delete tenant %s", name)
+}
+
+// removeFolders removes the local folders of tenants that were deleted, by another machine perhaps. A
+// folder that cannot be removed yet is not an error.
+func (s *Store) removeFolders(ctx context.Context) error {
+	folders, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	infos, err := store.ListTenants(ctx, s.systemWith(s.system).Registry()) // after the folders: none of a new tenant is missing
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if f.IsDir() && !slices.ContainsFunc(infos, func(info store.TenantInfo) bool { return info.Identity == f.Name() }) {
+			_ = os.RemoveAll(filepath.Join(s.dir, f.Name()))
+		}
+	}
+	return nil
 }
 
 // dropSchemas drops the schemas of a tenant. The role is ownerRole.
 func dropSchemas(ctx context.Context, x *session, identity string) error {
 	t := tenancy{identity: identity}
+	if err := checkIdentity(identity); err != nil {
+		return err
+	}
 	for _, p := range []part{contentPart, runsPart} {
 		if err := x.script(ctx, `DROP SCHEMA IF EXISTS `+t.schema(p)+` CASCADE`); err != nil {
 			return err
@@ -393,7 +423,7 @@ func (s *Store) schemaProblem(ctx context.Context, info store.TenantInfo) string
 func (s *Store) checkUnknown(ctx context.Context, r store.Registry, known map[string]bool, report func(sequence int64, object, format string, args ...any)) error {
 	var found []string
 	err := s.system.View(ctx, func(v relational.Reader) error {
-		return v.Each(ctx, `SELECT identity FROM schemas`, nil, func(scan func(...any) error) error {
+		return v.Each(ctx, `SELECT identity FROM schemas WHERE moving = ''`, nil, func(scan func(...any) error) error {
 			var identity string
 			err := scan(&identity)
 			if !known[identity] {

@@ -98,8 +98,7 @@ func (u *updater) update(ctx context.Context, fn func(relational.Tx) error) erro
 
 // begin begins a transaction. It tries another connection if one was lost.
 func (u *updater) begin(ctx context.Context) (*tx, func(), error) {
-	const most = 3
-	for i := 1; ; i++ {
+	for deadline := time.Now().Add(connectWait); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -117,7 +116,7 @@ func (u *updater) begin(ctx context.Context) (*tx, func(), error) {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		if i == most || !isLost(err) {
+		if !isLost(err) || time.Now().After(deadline) {
 			return nil, nil, err
 		}
 	}
@@ -153,16 +152,19 @@ func (t *tx) begin(ctx context.Context, u *updater) error {
 	t.s.ctx = ctx
 	defer func() { t.s.ctx = context.Background() }()
 	t.s.prefix = []call{{query: beginWrite}, {query: enterQuery, args: u.d.enter}, {query: lockQuery, args: u.d.lock}}
-	if err := t.s.row(xidQuery, nil, []any{&t.xid, &t.timeline}); err != nil {
-		if isLocked(err) {
-			err = fmt.Errorf("other processes have been writing for %s: %w", lockWait, err)
-		}
-		return err
+	var token int64
+	query, dest := xidQuery, []any{&t.xid, &t.timeline}
+	if u.held != nil {
+		query, dest = xidQuery+`, (SELECT token FROM writer)`, append(dest, &token)
 	}
-	if u.held == nil {
-		return nil
+	err := t.s.row(query, nil, dest)
+	switch {
+	case isLocked(err):
+		return fmt.Errorf("other processes have been writing for %s: %w", lockWait, err)
+	case err == nil && u.held != nil:
+		return u.held.check(token)
 	}
-	return u.held.check(t)
+	return err
 }
 
 // rollback undoes the change. Its error is ignored: a lost connection ends the transaction too.
@@ -182,7 +184,7 @@ func (t *tx) commit(s *Store) error {
 	committed, askErr := t.outcome(s)
 	switch {
 	case askErr != nil:
-		return fmt.Errorf("%v; it is not known whether the change was stored: %v", err, askErr)
+		return fmt.Errorf("%w: %v; it is not known whether the change was stored: %v", assay.ErrUnavailable, err, askErr)
 	case committed:
 		return nil
 	}
@@ -220,6 +222,32 @@ func (t *tx) Exec(ctx context.Context, query string, args ...any) (int64, error)
 	}
 	r, err := t.s.do(call{query: query, args: args})
 	return r.affected, classify(err)
+}
+
+// ExecAll implements relational.Tx. The calls take a round trip for each batch.
+func (t *tx) ExecAll(ctx context.Context, query string, args [][]any) (int64, error) {
+	const batchCalls, batchBytes = 500, 4 << 20
+	var all int64
+	var calls []call
+	bytes := 0
+	for i, a := range args {
+		calls = append(calls, call{query: query, args: a})
+		for _, arg := range a {
+			bytes += sizeOf(arg)
+		}
+		if len(calls) < batchCalls && bytes < batchBytes && i < len(args)-1 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		r, err := t.s.do(calls...)
+		if err != nil {
+			return 0, classify(err)
+		}
+		all, calls, bytes = all+r.all, nil, 0
+	}
+	return all, nil
 }
 
 // Insert implements relational.Tx.

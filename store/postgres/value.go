@@ -37,6 +37,18 @@ func encode(arg any) (value []byte, format int16, err error) {
 	return nil, 0, fmt.Errorf("a parameter is a %T", arg)
 }
 
+// sizeOf returns about how many bytes a parameter takes.
+func sizeOf(arg any) int {
+	const other = 16
+	switch v := arg.(type) {
+	case string:
+		return len(v)
+	case []byte:
+		return len(v)
+	}
+	return other
+}
+
 // scan assigns the columns of a row.
 func scan(oids []uint32, row [][]byte, dest []any) error {
 	if len(dest) != len(row) || len(oids) != len(row) {

@@ -193,7 +193,7 @@ func crashRecord(n int) assay.Record {
 func childCreate(ctx context.Context, dir, machine string) error {
 	var opts []Option
 	if machine != "" {
-		opts = append(opts, func(o *relational.Options) { o.Host = relational.Host{Machine: machine, Boot: machine} })
+		opts = append(opts, Option{func(o *relational.Options) { o.Host = relational.Host{Machine: machine, Boot: machine} }})
 	}
 	s, err := Open(ctx, dir, opts...)
 	if err != nil {

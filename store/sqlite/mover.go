@@ -56,8 +56,8 @@ func (m folderMover) give(ctx context.Context, t *Tenant, fn func(relational.Giv
 		}
 		return fn(relational.Given{
 			Info: info, Tenant: t, Settings: settings,
-			Content: relational.GivenTables{Reader: content, Dialect: dialect{}},
-			Runs:    relational.GivenTables{Reader: runs, Dialect: dialect{}},
+			Content: relational.GivenTables{Reader: content, Newest: numbers{}.Newest},
+			Runs:    relational.GivenTables{Reader: runs, Newest: numbers{}.Newest},
 		})
 	}
 	if t.readOnly {
@@ -123,7 +123,9 @@ func (t *Tenant) settings() (map[string][]byte, error) {
 
 // GiveSystem implements relational.Mover.
 func (m folderMover) GiveSystem(ctx context.Context, fn func(relational.GivenTables) error) error {
-	give := func(r relational.Reader) error { return fn(relational.GivenTables{Reader: r, Dialect: dialect{}}) }
+	give := func(r relational.Reader) error {
+		return fn(relational.GivenTables{Reader: r, Newest: numbers{}.Newest})
+	}
 	path := filepath.Join(m.s.dir, systemName)
 	if !m.s.hasSystem() {
 		return fmt.Errorf("there is no %s: %w", systemName, assay.ErrNotFound)
@@ -173,8 +175,8 @@ func (m folderMover) Stage(ctx context.Context, info store.TenantInfo) (*relatio
 	}
 	return &relational.Staged{
 		Info:       info,
-		Content:    relational.StagedTables{Database: x.databases[0], Count: countFrom},
-		Runs:       relational.StagedTables{Database: x.databases[1], Count: countFrom},
+		Content:    relational.StagedTables{Database: x.databases[0], Numbers: numbers{}},
+		Runs:       relational.StagedTables{Database: x.databases[1], Numbers: numbers{}},
 		OpenTenant: x.openTenant,
 		Discard:    x.discard,
 		Place:      x,
@@ -188,7 +190,7 @@ func (m folderMover) StageSystem(ctx context.Context) (*relational.Staged, error
 		return nil, wrap(err, "move to %s", m.s.dir)
 	}
 	return &relational.Staged{
-		Runs:       relational.StagedTables{Database: x.databases[0], Count: countFrom},
+		Runs:       relational.StagedTables{Database: x.databases[0], Numbers: numbers{}},
 		OpenSystem: x.openSystem,
 		Discard:    x.discard,
 		Place:      x,
@@ -204,13 +206,29 @@ func (s *Store) checkNew(ctx context.Context) error {
 	return err
 }
 
-// countFrom implements relational.Counter.
-func countFrom(ctx context.Context, t relational.Tx, table string, newest int64) error {
-	_, err := t.Exec(ctx, `DELETE FROM sqlite_sequence WHERE name = ?`, table)
+// numbers implements relational.Numbering. SQLite keeps the newest number of a table with AUTOINCREMENT
+// in sqlite_sequence, and takes the next free one in other tables.
+type numbers struct{}
+
+// Begin implements relational.Numbering.
+func (numbers) Begin(context.Context, relational.Tx, relational.Table) error { return nil }
+
+// End implements relational.Numbering.
+func (numbers) End(ctx context.Context, t relational.Tx, table relational.Table, newest int64) error {
+	if !table.Counted {
+		return nil
+	}
+	_, err := t.Exec(ctx, `DELETE FROM sqlite_sequence WHERE name = ?`, table.Name)
 	if err == nil && newest > 0 {
-		_, err = t.Exec(ctx, `INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, table, newest)
+		_, err = t.Exec(ctx, `INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)`, table.Name, newest)
 	}
 	return err
+}
+
+// Newest implements relational.Numbering.
+func (numbers) Newest(ctx context.Context, r relational.Reader, table string) (newest int64, err error) {
+	err = r.Row(ctx, `SELECT `+dialect{}.Newest(table), nil, &newest)
+	return newest, err
 }
 
 // A stagedFolder is the folder of a tenant or a system that is moved here.

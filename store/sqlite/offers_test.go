@@ -13,7 +13,7 @@ import (
 // TestOffersAreBounded checks that only the offers of the latest runs are kept.
 func TestOffersAreBounded(t *testing.T) {
 	ctx := t.Context()
-	s, err := Open(ctx, t.TempDir(), func(o *relational.Options) { o.MaxOffers = 3 })
+	s, err := Open(ctx, t.TempDir(), Option{func(o *relational.Options) { o.MaxOffers = 3 }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,6 +138,19 @@ func (t tx) Exec(ctx context.Context, query string, args ...any) (int64, error) 
 	return r.RowsAffected()
 }
 
+// ExecAll implements relational.Tx.
+func (t tx) ExecAll(ctx context.Context, query string, args [][]any) (int64, error) {
+	var all int64
+	for _, a := range args {
+		n, err := t.Exec(ctx, query, a...)
+		if err != nil {
+			return 0, err
+		}
+		all += n
+	}
+	return all, nil
+}
+
 // Insert implements relational.Tx.
 func (t tx) Insert(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepared(ctx, query)

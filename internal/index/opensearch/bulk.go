@@ -23,7 +23,7 @@ type bulk struct {
 	nonce   string // of the writer; part of the IDs of its rows
 	rows    []bulkRow
 	bytes   int
-	sent    bool // rows were sent since this was set to false
+	dirty   bool // rows were sent or deleted since the last refresh
 }
 
 // A bulkRow is a row with its action, as lines of JSON.
@@ -62,7 +62,7 @@ func (b *bulk) send(ctx context.Context) error {
 	rows := b.rows
 	b.rows, b.bytes = nil, 0
 	for attempt := 0; len(rows) > 0; attempt++ {
-		b.sent = true
+		b.dirty = true
 		again, err := b.sendOnce(ctx, rows)
 		if err != nil {
 			return err

@@ -161,14 +161,16 @@ func (c *Cluster) do(ctx context.Context, method, path string, body, out any) er
 	if reader != nil {
 		request.Header.Set("Content-Type", contentType)
 	}
-	response, err := c.client.Perform(request)
-	if response == nil || errors.Is(err, opensearchtransport.ErrResponseBodyRead) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	response, err := c.client.Stream(request)
+	if response != nil {
+		defer response.Body.Close()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case response == nil:
 		return fmt.Errorf("reach OpenSearch: %w: %w", assay.ErrUnavailable, err)
 	}
-	defer response.Body.Close()
 	return decode(ctx, response, out)
 }
 

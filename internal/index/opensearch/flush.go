@@ -193,10 +193,11 @@ func (w *writer) due(ctx context.Context, sequence int64) (bool, error) {
 
 // run makes a claim, writes everything and ends without a claim.
 func (w *writer) run(ctx context.Context) error {
+	w.bulk = bulk{cluster: w.x.cluster, index: w.st.index}
 	if err := w.claim(ctx); err != nil {
 		return err
 	}
-	w.bulk = bulk{cluster: w.x.cluster, index: w.st.index, nonce: w.st.Nonce}
+	w.bulk.nonce = w.st.Nonce
 	if err := w.purge(ctx); err != nil {
 		return err
 	}
@@ -216,18 +217,14 @@ func (w *writer) run(ctx context.Context) error {
 // claim makes a claim for the next commit. Claims that were not committed become void.
 func (w *writer) claim(ctx context.Context) error {
 	next := w.st.clone()
-	var lost []int64
-	for n := next.Committed + 1; n <= next.Claim; n++ {
-		lost = append(lost, n)
-	}
-	next.Void = append(next.Void, lost...)
+	lost, some := next.avoid()
 	next.Claim++
 	next.Nonce = strings.ToLower(rand.Text())
 	if err := w.write(ctx, next); err != nil {
 		return err
 	}
-	if len(lost) > 0 {
-		return w.remove(ctx, termsQuery("claim", lost))
+	if some {
+		return w.remove(ctx, claimsQuery(lost))
 	}
 	return nil
 }
@@ -247,6 +244,7 @@ func (w *writer) remove(ctx context.Context, query object) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
 	}
+	w.bulk.dirty = true
 	var answer struct{ Failures []any }
 	path := "/" + w.st.index + "/_delete_by_query?conflicts=proceed&refresh=false"
 	body := object{"query": object{"bool": object{"filter": []object{query}, "must_not": []object{termQuery("kind", kindState)}}}}
@@ -288,6 +286,7 @@ func (w *writer) refresh(ctx context.Context) error {
 		}
 		err := w.x.cluster.do(ctx, http.MethodPost, "/"+w.st.index+"/_refresh", nil, &answer)
 		if err == nil && answer.Shards.Failed == 0 {
+			w.bulk.dirty = false
 			return nil
 		}
 		if err == nil {
@@ -307,11 +306,10 @@ func (w *writer) commit(ctx context.Context, more bool) error {
 	if err := w.bulk.send(ctx); err != nil {
 		return err
 	}
-	if w.bulk.sent {
+	if w.bulk.dirty {
 		if err := w.refresh(ctx); err != nil {
 			return err
 		}
-		w.bulk.sent = false
 	}
 	next := w.next
 	next.Committed = next.Claim

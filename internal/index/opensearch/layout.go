@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/entity"
 )
 
 // layoutVersion identifies the rows that this package writes. It grows with every change of them.
 const layoutVersion = 1
 
-// version identifies the layout and the analysis of an index.
-const version = layoutVersion*1000 + analysis.Version
+// version identifies the layout of an index, its entities and its analysis.
+const version = layoutVersion*1_000_000 + entity.Version*1000 + analysis.Version
 
 // maxHits is the largest number of hits of one search.
 const maxHits = 100_000
@@ -42,6 +43,9 @@ type row struct {
 	Language string `json:"language,omitempty"` // of texts; see language
 	Length   int64  `json:"length,omitempty"`   // of texts: number of words, by weight
 	Terms    string `json:"terms,omitempty"`    // of texts: separated by blanks, as often as they count
+
+	Entities []string `json:"entities,omitempty"` // of texts: see entityTokens
+	Titles   []string `json:"titles,omitempty"`   // of texts: those of Entities that are titles
 
 	Field string  `json:"field,omitempty"` // of vectors: the field of its model
 	Owner string  `json:"owner,omitempty"` // of vectors: see owner
@@ -94,6 +98,8 @@ func (c *Cluster) settings() object {
 				"language":   keyword,
 				"length":     object{"type": "long", "index": false},
 				"terms":      object{"type": "text", "analyzer": "whitespace", "index_options": "freqs", "norms": false},
+				"entities":   keyword,
+				"titles":     object{"type": "keyword", "index": false, "doc_values": false},
 				"field":      unsorted,
 				"owner":      unsorted,
 				"norm":       object{"type": "double", "index": false},

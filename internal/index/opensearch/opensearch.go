@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,7 @@ import (
 
 // defaultGrace is how long rows that no longer count are kept for searches that began before. A
 // search that takes longer begins again.
-const defaultGrace = 10 * time.Second
+const defaultGrace = time.Minute
 
 // An Index is the index of one tenant. It implements index.Index, except that a search sees the
 // changes up to the last Flush, without the documents that changed since then.
@@ -171,7 +173,7 @@ func (x *Index) view(ctx context.Context) (*view, error) {
 		return nil, err
 	}
 	v := &view{state: st, until: began.Add(x.grace)}
-	if v.changed, err = x.changes.between(ctx, x.source, st.Sequence, sequence); err != nil {
+	if v.changed, err = x.changes.since(ctx, x.source, st, sequence); err != nil {
 		return nil, err
 	}
 	x.remember(st)
@@ -182,16 +184,21 @@ func (x *Index) view(ctx context.Context) (*view, error) {
 // last Flush.
 const maxPending = 10_000
 
+var errTooMany = fmt.Errorf("over %d documents changed since the last flush of the index: %w", maxPending, assay.ErrUnavailable)
+
 // pending has the documents that changed since the last Flush.
 type pending struct {
 	lock      chan struct{}
+	index     string           // name of the index
+	full      int64            // over maxPending documents changed after this sequence number; 0: none
 	from, to  int64            // documents that changed after from, and up to to, are in sequences
 	sequences map[string]int64 // by document ID: sequence number of its last change
 }
 
-// between returns the IDs of the documents that changed after a sequence number of the source, up to
-// another one or later.
-func (p *pending) between(ctx context.Context, source index.Source, after, to int64) ([]string, error) {
+// since returns the IDs of the documents that changed after a state, up to a sequence number of the
+// source or later.
+func (p *pending) since(ctx context.Context, source index.Source, st *state, to int64) ([]string, error) {
+	after := st.Sequence
 	if after == 0 {
 		return nil, nil // the index has no document
 	}
@@ -199,24 +206,24 @@ func (p *pending) between(ctx context.Context, source index.Source, after, to in
 		return nil, err
 	}
 	defer func() { <-p.lock }()
-	if p.sequences == nil || after < p.from || after > p.to || to < p.to {
-		p.from, p.to, p.sequences = after, after, make(map[string]int64)
+	if p.index != st.index || p.sequences == nil || after < p.from || after > p.to || to < p.to {
+		if p.index == st.index && p.full == after && to >= p.to {
+			return nil, errTooMany
+		}
+		p.index, p.full, p.from, p.to, p.sequences = st.index, 0, after, after, make(map[string]int64)
+	}
+	p.from = after
+	for id, sequence := range p.sequences {
+		if sequence <= after {
+			delete(p.sequences, id)
+		}
 	}
 	if to > p.to {
 		if err := p.read(ctx, source, to); err != nil {
 			return nil, err
 		}
 	}
-	var ids []string
-	for id, sequence := range p.sequences {
-		if sequence > after {
-			ids = append(ids, id)
-		} else if after > p.from {
-			delete(p.sequences, id)
-		}
-	}
-	p.from = after
-	return ids, nil
+	return slices.Collect(maps.Keys(p.sequences)), nil
 }
 
 func (p *pending) read(ctx context.Context, source index.Source, to int64) error {
@@ -228,8 +235,8 @@ func (p *pending) read(ctx context.Context, source index.Source, to int64) error
 		p.sequences[c.ID] = c.Sequence
 		last = max(last, c.Sequence)
 		if len(p.sequences) > maxPending {
-			p.sequences = nil
-			return fmt.Errorf("over %d documents changed since the last flush of the index: %w", maxPending, assay.ErrUnavailable)
+			p.sequences, p.full = nil, p.from
+			return errTooMany
 		}
 	}
 	p.to = last

@@ -3,10 +3,12 @@ package opensearch
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/entity"
 )
 
 // Weights of the fields, those of package index.
@@ -19,6 +21,7 @@ const (
 // A rowBuilder makes the rows of documents. It is not safe for concurrent use.
 type rowBuilder struct {
 	analyzers analysis.Analyzers
+	finder    entity.Finder
 	terms     strings.Builder
 	length    int64
 }
@@ -53,6 +56,8 @@ func (b *rowBuilder) rows(claim int64, c assay.Change) ([]row, error) {
 		}
 		b.add(analyzer, d.Text[chunk.Start:chunk.End], bodyWeight)
 		r.Chunk, r.Language, r.Terms, r.Length = chunk.ID, latin(spoken), b.terms.String(), b.length
+		found := b.finder.Passage(d.Title, chunk.Headings, d.Text[chunk.Start:chunk.End], spoken)
+		r.Entities, r.Titles = entityTokens(slices.Clone(found))
 		b.terms, b.length = strings.Builder{}, 0
 		rows = append(rows, r)
 	}

@@ -26,7 +26,7 @@ type state struct {
 	Sequence  int64                 `json:"sequence"`         // of the source; its text is complete up to it
 	Committed int64                 `json:"committed"`        // last claim whose rows count
 	Claim     int64                 `json:"claim"`            // last claim that was made
-	Void      []int64               `json:"void,omitempty"`   // claims that were never committed
+	Void      [][2]int64            `json:"void,omitempty"`   // first and last of claims that were never committed
 	Models    map[string]modelState `json:"models,omitempty"` // by name
 	Fields    int                   `json:"fields,omitempty"` // number of fields of vectors that were made
 
@@ -73,11 +73,34 @@ func (r *replacement) query() object {
 	return all(object{"range": object{"claim": object{"lt": r.Claim}}}, anyOf(parts...))
 }
 
+func claimsQuery(claims [2]int64) object {
+	return object{"range": object{"claim": object{"gte": claims[0], "lte": claims[1]}}}
+}
+
+// maxVoid is the largest number of ranges of void claims that a state remembers. A writer that was
+// superseded so often does not write any more.
+const maxVoid = 200
+
+// avoid makes the claims void that were made and not committed. It returns false if there are none.
+func (s *state) avoid() (claims [2]int64, ok bool) {
+	claims = [2]int64{s.Committed + 1, s.Claim}
+	if claims[0] > claims[1] {
+		return claims, false
+	}
+	if n := len(s.Void); n > 0 && s.Void[n-1][1] >= s.Committed {
+		s.Void[n-1][1] = s.Claim
+	} else {
+		s.Void = append(s.Void, claims)
+	}
+	s.Void = s.Void[max(0, len(s.Void)-maxVoid):]
+	return claims, true
+}
+
 // current returns the query for the rows that count in the state.
 func (s *state) current() object {
 	var without []object
-	if len(s.Void) > 0 {
-		without = append(without, termsQuery("claim", s.Void))
+	for _, claims := range s.Void {
+		without = append(without, claimsQuery(claims))
 	}
 	for i := range s.Replaced {
 		without = append(without, s.Replaced[i].query())

@@ -53,7 +53,7 @@ func (w *writer) forget(name string, m modelState) {
 }
 
 // equalNorms is how far norms may differ, relative to the first, to count as equal.
-const equalNorms = 1e-3
+const equalNorms = 1e-5
 
 // model writes the vectors of one model.
 func (w *writer) model(ctx context.Context, source index.VectorSource, name string) error {
@@ -146,6 +146,7 @@ func (w *writer) add(ctx context.Context, m modelState, batch []assay.ChunkVecto
 		}
 		v := values[r.Chunk]
 		r.Kind, r.Claim, r.Language, r.Length = kindVector, w.next.Claim, "", 0
+		r.Entities, r.Titles = nil, nil
 		r.Field, r.Owner, r.Norm, r.Raw = m.Field, owner(m.Field, r.Chunk), norm(v), pack(v)
 		r.unit = unit(v, r.Norm)
 		if err := w.bulk.add(ctx, r); err != nil {

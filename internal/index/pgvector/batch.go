@@ -38,6 +38,7 @@ func (b *batch) add(id [16]byte, c assay.Change) {
 // A documentRow is a document as stored, with its chunks.
 type documentRow struct {
 	id, version     [16]byte
+	digest          []byte
 	class           int32
 	metadata, times []byte // JSON
 	counts          documentCounts
@@ -60,6 +61,10 @@ type chunkRow struct {
 func (u *updater) write(ctx context.Context, b *batch) error {
 	if len(b.changes) == 0 {
 		return nil
+	}
+	b, err := u.move(ctx, b)
+	if err != nil {
+		return err
 	}
 	documents, err := analyze(ctx, b.changes)
 	if err != nil {
@@ -132,6 +137,7 @@ func (a *analyzer) document(d *assay.Document, chunks []assay.Chunk) (*documentR
 	if err := row.setMetadata(d.Metadata); err != nil {
 		return nil, fmt.Errorf("document %s: %w", d.ID, err)
 	}
+	row.digest = digestOf(d, chunks)
 	row.counts.language = encode(index.Language(d))
 	for i := range chunks {
 		if chunks[i].Kind == assay.ChunkSection {
@@ -259,7 +265,7 @@ func (u *updater) insert(ctx context.Context, documents []*documentRow) error {
 	for _, d := range documents {
 		no := u.nextDocument
 		u.nextDocument++
-		documentRows = append(documentRows, []any{no, d.id, d.version, d.class, d.counts.language, d.metadata, d.times, d.counts.chunks, d.counts.length})
+		documentRows = append(documentRows, []any{no, d.id, d.version, d.digest, d.class, d.counts.language, d.metadata, d.times, d.counts.chunks, d.counts.length})
 		if err := u.counts.document(d.class, d.counts, 1); err != nil {
 			return err
 		}
@@ -278,7 +284,7 @@ func (u *updater) insert(ctx context.Context, documents []*documentRow) error {
 		columns []string
 		rows    [][]any
 	}{
-		{"document", []string{"no", "id", "version", "class", "language", "metadata", "times", "chunks", "length"}, documentRows},
+		{"document", []string{"no", "id", "version", "digest", "class", "language", "metadata", "times", "chunks", "length"}, documentRows},
 		{"chunk", []string{"no", "id", "document", "class", "length", "terms", "frequencies"}, chunkRows},
 		{"passage", []string{"chunk", "id", "document", "class", "terms", "keys", "titles"}, passageRows},
 	} {

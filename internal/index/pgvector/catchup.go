@@ -209,6 +209,7 @@ func (u *updater) remove(ctx context.Context, ids [][16]byte) error {
 		return err
 	}
 	var numbers []int64
+	classes := make(map[int64]int32)
 	for rows.Next() {
 		var no int64
 		var class int32
@@ -217,6 +218,7 @@ func (u *updater) remove(ctx context.Context, ids [][16]byte) error {
 			return err
 		}
 		numbers = append(numbers, no)
+		classes[no] = class
 		if err := u.counts.document(class, d, -1); err != nil {
 			return err
 		}
@@ -230,7 +232,7 @@ func (u *updater) remove(ctx context.Context, ids [][16]byte) error {
 		}
 	}
 	for _, no := range u.models {
-		if err := u.removeVectors(ctx, no, numbers); err != nil {
+		if err := u.removeVectors(ctx, no, numbers, classes); err != nil {
 			return err
 		}
 	}
@@ -254,20 +256,19 @@ func (u *updater) removeTerms(ctx context.Context, table string, documents []int
 	return rows.Err()
 }
 
-// removeVectors deletes a model's vectors of documents.
-func (u *updater) removeVectors(ctx context.Context, model int32, documents []int64) error {
-	rows, err := u.tx.Query(ctx, `WITH gone AS (DELETE FROM `+vectorTable(model)+` WHERE document = ANY($1) RETURNING class)
-		SELECT class, count(*) FROM gone GROUP BY class`, documents)
+// removeVectors deletes a model's vectors of documents, which were in the given classes.
+func (u *updater) removeVectors(ctx context.Context, model int32, documents []int64, classes map[int64]int32) error {
+	rows, err := u.tx.Query(ctx, `WITH gone AS (DELETE FROM `+vectorTable(model)+` WHERE document = ANY($1) RETURNING document)
+		SELECT document, count(*) FROM gone GROUP BY document`, documents)
 	if err != nil {
 		return err
 	}
 	for rows.Next() {
-		var class int32
-		var n int64
-		if err := rows.Scan(&class, &n); err != nil {
+		var document, n int64
+		if err := rows.Scan(&document, &n); err != nil {
 			return err
 		}
-		u.counts.add(countVectors, modelName(model), class, -n)
+		u.counts.add(countVectors, modelName(model), classes[document], -n)
 	}
 	return rows.Err()
 }

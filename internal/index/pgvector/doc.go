@@ -22,7 +22,7 @@
 //	pgvector.go  Index: opening, closing, reading one snapshot
 //	schema.go    the tables
 //	catchup.go   changes of the source to rows
-//	batch.go     documents to rows; counts.go their counts
+//	batch.go     documents to rows; move.go documents with another ACL; counts.go their counts
 //	fetch.go     the source's vectors to rows
 //	sight.go     what an access sees
 //	filter.go    filters to SQL

@@ -146,9 +146,8 @@ func (u *updater) checkDimensions(ctx context.Context, m *model, v index.ChunkVe
 	m.dimensions = n
 	table := vectorTable(m.no)
 	for _, statement := range []string{
-		fmt.Sprintf(`CREATE TABLE %s (chunk bigint PRIMARY KEY, document bigint NOT NULL, class integer NOT NULL, value vector(%d) NOT NULL)`, table, n),
+		fmt.Sprintf(`CREATE TABLE %s (chunk bigint PRIMARY KEY, document bigint NOT NULL, value vector(%d) NOT NULL)`, table, n),
 		`CREATE INDEX ON ` + table + ` (document)`,
-		`CREATE INDEX ON ` + table + ` (class)`,
 	} {
 		if _, err := u.tx.Exec(ctx, statement); err != nil {
 			return err
@@ -187,7 +186,7 @@ func (u *updater) insertVectors(ctx context.Context, m model, ids [][16]byte, va
 		default:
 			replaced = append(replaced, no)
 		}
-		fresh = append(fresh, []any{no, document, class, vectors.NewVector(values[id])})
+		fresh = append(fresh, []any{no, document, vectors.NewVector(values[id])})
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -198,6 +197,6 @@ func (u *updater) insertVectors(ctx context.Context, m model, ids [][16]byte, va
 		}
 	}
 	u.rows += len(fresh)
-	_, err = u.tx.CopyFrom(ctx, pgx.Identifier{table}, []string{"chunk", "document", "class", "value"}, pgx.CopyFromRows(fresh))
+	_, err = u.tx.CopyFrom(ctx, pgx.Identifier{table}, []string{"chunk", "document", "value"}, pgx.CopyFromRows(fresh))
 	return err
 }

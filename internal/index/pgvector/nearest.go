@@ -99,7 +99,10 @@ func (x *Index) nearest(ctx context.Context, s *snapshot, access assay.Access, q
 	if s.model.dimensions == 0 || seen.chunks == 0 {
 		return result, nil
 	}
-	n := neighbours{Index: x, tx: s.tx, model: s.model, scope: scope{seen.within(q.Collections), q.Filter}, vector: v, limit: q.Limit}
+	n := neighbours{Index: x, tx: s.tx, model: s.model, vector: v, limit: q.Limit}
+	if n.scope, err = seen.scope(ctx, s.tx, q); err != nil {
+		return result, err
+	}
 	covered, err := n.count(ctx, seen)
 	if err != nil {
 		return result, err
@@ -132,7 +135,7 @@ func (n *neighbours) count(ctx context.Context, seen *sight) (visible int, err e
 		return visible, err
 	}
 	var a arguments
-	filtered := `SELECT count(*) FROM ` + vectorTable(n.model.no) + ` v WHERE ` + n.scope.where("v", &a)
+	filtered := `SELECT count(*) FROM ` + vectorTable(n.model.no) + ` v WHERE ` + n.scope.whereVector(&a)
 	return visible, n.tx.QueryRow(ctx, filtered, a...).Scan(&n.eligible)
 }
 
@@ -155,10 +158,15 @@ func (n *neighbours) find(ctx context.Context) ([]index.Hit, error) {
 			n.buildIndex(n.schema, n.model, n.vector.Metric)
 		} else if hits, err := n.approximate(ctx); err != nil || len(hits) == wanted {
 			return hits, err
-		} // else: the scan ended before it had found enough
+		} else if _, err := n.tx.Exec(ctx, planAgain); err != nil { // the scan ended before it had found enough
+			return nil, err
+		}
 	}
 	return n.exactly(ctx)
 }
+
+// planAgain undoes what approximate sets for the planner.
+const planAgain = `RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_sort`
 
 // exactly reads all vectors of the scope.
 func (n *neighbours) exactly(ctx context.Context) ([]index.Hit, error) {
@@ -169,7 +177,7 @@ func (n *neighbours) exactly(ctx context.Context) ([]index.Hit, error) {
 	} else {
 		distance = "(" + distance + ") + 0" // not the order of an HNSW index
 	}
-	where := n.scope.where("v", &a)
+	where := n.scope.whereVector(&a)
 	return n.hits(ctx, `SELECT c.id, v.document, v.value, `+distance+` AS distance FROM `+vectorTable(n.model.no)+` v JOIN chunk c ON c.no = v.chunk
 		WHERE `+where+` ORDER BY distance, c.id LIMIT `+a.add(n.limit), a)
 }
@@ -177,22 +185,24 @@ func (n *neighbours) exactly(ctx context.Context) ([]index.Hit, error) {
 // approximate scans the HNSW index until enough vectors of the scope are found. The result may be
 // shorter than limit.
 func (n *neighbours) approximate(ctx context.Context) ([]index.Hit, error) {
-	scan := min(1000, max(minScan, 2*n.limit))
-	settings := fmt.Sprintf(`SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = %d; SET LOCAL hnsw.max_scan_tuples = %d`,
+	scan := min(maxScan, max(n.settings.scan, 2*n.limit))
+	// Without hash joins and sorts, the plan reads the index in its order and looks up the document of
+	// each vector that it meets.
+	settings := fmt.Sprintf(`SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = %d; SET LOCAL hnsw.max_scan_tuples = %d;
+		SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_sort = off`,
 		scan, 20*sparse*max(scan, n.limit))
 	if _, err := n.tx.Exec(ctx, settings); err != nil {
 		return nil, err
 	}
 	var a arguments
 	distance := indexed(n.model.dimensions, "v.value") + " " + measures[n.vector.Metric].operator + " " + indexed(n.model.dimensions, a.add(vectors.NewVector(n.vector.Values))+"::vector")
-	where := n.scope.where("v", &a)
+	where := n.scope.whereVector(&a)
 	return n.hits(ctx, `SELECT c.id, b.document, b.value FROM (SELECT v.chunk, v.document, v.value FROM `+vectorTable(n.model.no)+` v
 		WHERE `+where+` ORDER BY `+distance+` LIMIT `+a.add(n.limit)+`) AS b JOIN chunk c ON c.no = b.chunk`, a)
 }
 
-// minScan is the least hnsw.ef_search. With 200, on 50,000 passage vectors of 384 dimensions,
-// recall@10 is above 0.99.
-const minScan = 200
+// maxScan is the limit of hnsw.ef_search.
+const maxScan = 1000
 
 // distance returns the distance of vector v from the query.
 func (n *neighbours) distance(a *arguments) string {
@@ -286,7 +296,7 @@ func (x *Index) known(ctx context.Context, access assay.Access, name string, chu
 func readVectors(ctx context.Context, s *snapshot, in scope, ids [][16]byte, values map[[16]byte][]float32) error {
 	var a arguments
 	query := `SELECT c.id, v.value FROM chunk c JOIN ` + vectorTable(s.model.no) + ` v ON v.chunk = c.no
-		WHERE c.id = ANY(` + a.add(ids) + `::uuid[]) AND ` + in.where("v", &a)
+		WHERE c.id = ANY(` + a.add(ids) + `::uuid[]) AND ` + in.whereVector(&a)
 	rows, err := s.tx.Query(ctx, query, a...)
 	if err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,9 +53,12 @@ type settings struct {
 
 	// exact is the number of eligible vectors up to which Nearest reads all of them.
 	exact int
+
+	// scan is the least hnsw.ef_search, the number of candidates of an approximate search.
+	scan int
 }
 
-var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 5_000}
+var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 10_000, scan: 400}
 
 var _ index.Index = (*Index)(nil)
 
@@ -119,7 +124,7 @@ func (x *Index) connect(ctx context.Context, config *pgxpool.Config) error {
 			parameters[name] = value
 		}
 	}
-	config.MaxConns = max(config.MaxConns, 8)
+	config.MaxConnIdleTime = min(config.MaxConnIdleTime, time.Minute) // a server may have many tenants
 	config.AfterConnect = vectortypes.RegisterTypes
 	x.pool, err = pgxpool.NewWithConfig(ctx, config)
 	return err
@@ -271,10 +276,30 @@ func (x *Index) begin(ctx context.Context, name string) (*snapshot, error) {
 		if err == nil {
 			err = x.update(ctx, name)
 		}
+		if dropped(err) {
+			err = x.prepareAgain(ctx)
+		}
 		if err != nil && !errors.Is(err, errRestart) {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
 	}
+}
+
+// dropped reports whether an error is that of a schema that was dropped.
+func dropped(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == "42P01" && strings.Contains(failed.Message, `"state"`)
+}
+
+// prepareAgain creates the schema after it was dropped.
+func (x *Index) prepareAgain(ctx context.Context) error {
+	conn, err := x.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	_, err = prepare(ctx, conn.Conn(), x.schema, x.identity)
+	return err
 }
 
 // isCurrent reports whether a version includes what the source has committed up to the wanted
@@ -333,6 +358,37 @@ func (x *Index) Flush(ctx context.Context) error {
 		if err := x.current(ctx, name, func(*snapshot) error { return nil }); err != nil {
 			return fmt.Errorf("flush index: %w", err)
 		}
+	}
+	return nil
+}
+
+// Size returns the number of bytes that the tables and indexes take.
+func (x *Index) Size(ctx context.Context) (bytes int64, err error) {
+	if err := x.use(); err != nil {
+		return 0, err
+	}
+	defer x.calls.Done()
+	const query = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+		WHERE relkind = 'r' AND relnamespace = $1::text::regnamespace`
+	if err := x.pool.QueryRow(ctx, query, pgx.Identifier{x.schema}.Sanitize()).Scan(&bytes); err != nil {
+		return 0, fmt.Errorf("size of the index: %w", err)
+	}
+	return bytes, nil
+}
+
+// Drop removes the index of a source from a database, if there is one.
+func Drop(ctx context.Context, url, identity string) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("drop index in PostgreSQL: %w: %w", assay.ErrInvalid, err)
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("drop index in PostgreSQL: %w", err)
+	}
+	_, err = conn.Exec(ctx, `DROP SCHEMA IF EXISTS `+pgx.Identifier{SchemaOf(identity)}.Sanitize()+` CASCADE`)
+	if err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
+		return fmt.Errorf("drop index in PostgreSQL: %w", err)
 	}
 	return nil
 }

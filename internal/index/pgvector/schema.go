@@ -39,8 +39,9 @@ var statements = []string{
 	`CREATE TABLE term (term bigint NOT NULL, class integer NOT NULL, n integer NOT NULL, PRIMARY KEY (term, class))`,
 
 	// metadata maps keys to values as strings, numbers, booleans and lists; null is a time. times
-	// has, for times and for strings that are dates, the nanoseconds since 1970.
-	`CREATE TABLE document (no bigint PRIMARY KEY, id uuid NOT NULL UNIQUE, version uuid NOT NULL, class integer NOT NULL,
+	// has, for times and for strings that are dates, the nanoseconds since 1970. digest is a hash of
+	// all that the rows of a document are made of but the class.
+	`CREATE TABLE document (no bigint PRIMARY KEY, id uuid NOT NULL UNIQUE, version uuid NOT NULL, digest bytea NOT NULL, class integer NOT NULL,
 		language text NOT NULL, metadata jsonb NOT NULL, times jsonb NOT NULL, chunks integer NOT NULL, length bigint NOT NULL)`,
 	`CREATE INDEX document_class ON document (class)`,
 
@@ -53,6 +54,7 @@ var statements = []string{
 	`CREATE TABLE passage (chunk bigint PRIMARY KEY, id uuid NOT NULL, document bigint NOT NULL, class integer NOT NULL,
 		terms bigint[] NOT NULL, keys text[] NOT NULL, titles boolean[] NOT NULL)`,
 	`CREATE INDEX passage_document ON passage (document)`,
+	`CREATE UNIQUE INDEX passage_id ON passage (id)`,
 
 	// sequence is that of the source up to which the vectors of a model are complete. They are in
 	// the table vector_NO, which exists if dimensions is not 0. No number is used twice.

@@ -34,12 +34,12 @@ func AppendLeaf(ctx context.Context, t Tx, sequence int64, header []byte, leaf [
 		return err
 	}
 	first := tlog.StoredHashIndex(0, sequence-1)
+	rows := make([][]any, len(hashes))
 	for i, h := range hashes {
-		if _, err := t.Exec(ctx, `INSERT INTO tree (position, hash) VALUES (?, ?)`, first+int64(i), h[:]); err != nil {
-			return err
-		}
+		rows[i] = []any{first + int64(i), h[:]}
 	}
-	return nil
+	_, err = t.ExecAll(ctx, `INSERT INTO tree (position, hash) VALUES (?, ?)`, rows)
+	return err
 }
 
 // NextSequence returns the sequence of the next leaf and counts it.

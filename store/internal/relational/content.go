@@ -258,7 +258,7 @@ SELECT ` + documentColumns + `
 FROM documents d
 JOIN collections c ON c.number = d.collection
 JOIN versions v ON v.number = d.version
-WHERE ?1 IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
+WHERE CAST(?1 AS TEXT) IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
 ORDER BY c.name, d.uri`
 }
 

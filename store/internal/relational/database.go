@@ -29,6 +29,10 @@ type Tx interface {
 	// constraint may end the transaction.
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
 
+	// ExecAll runs a statement once for each list of arguments, and returns the number of rows that all
+	// of them changed.
+	ExecAll(ctx context.Context, query string, args [][]any) (int64, error)
+
 	// Insert runs an INSERT and returns the column number of the new row.
 	Insert(ctx context.Context, query string, args ...any) (int64, error)
 }

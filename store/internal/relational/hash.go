@@ -64,12 +64,12 @@ func (p *change) rehash(ctx context.Context, version int64, title string) error 
 	if err != nil {
 		return err
 	}
-	for _, h := range hashes {
-		if _, err := p.t.Exec(ctx, setHash, h.hash, version, h.ordinal); err != nil {
-			return err
-		}
+	rows := make([][]any, len(hashes))
+	for i, h := range hashes {
+		rows[i] = []any{h.hash, version, h.ordinal}
 	}
-	return nil
+	_, err = p.t.ExecAll(ctx, setHash, rows)
+	return err
 }
 
 // dropRetitled drops the vectors that no chunk refers to any more because titles changed. It must

@@ -44,8 +44,8 @@ type Movable interface {
 
 // GivenTables is a database that is copied from.
 type GivenTables struct {
-	Reader  Reader
-	Dialect Dialect
+	Reader Reader
+	Newest Newest
 }
 
 // A Given is a tenant that is copied from.
@@ -60,7 +60,7 @@ type Given struct {
 // StagedTables is a database that is copied to.
 type StagedTables struct {
 	Database Database
-	Count    Counter
+	Numbers  Numbering
 }
 
 // A Staged is a tenant or a system that is copied to.

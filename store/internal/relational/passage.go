@@ -45,6 +45,9 @@ func (c content) loadPassages(ctx context.Context, s Reader, ids []string) ([]as
 			return nil, fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
 		}
 	}
+	if len(ids) == 0 {
+		return []assay.Passage{}, nil
+	}
 	keys, err := json.Marshal(ids)
 	if err != nil {
 		return nil, err

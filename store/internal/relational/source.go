@@ -22,7 +22,7 @@ SELECT c.name, s.uri, s.path, s.size, s.modified, s.hash, s.acl, s.same_as, f.ur
 FROM sources s
 JOIN collections c ON c.number = s.collection
 LEFT JOIN failures f ON f.source = s.number
-WHERE ?1 IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
+WHERE CAST(?1 AS TEXT) IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
 ORDER BY c.name, s.uri, f.uri`
 }
 

@@ -7,7 +7,7 @@ type Table struct {
 	Name    string
 	Columns []string
 	Key     []string // unique and not NULL; the first of Columns
-	Counted bool     // the numbers of its rows are never used again, see Dialect.Newest
+	Counted bool     // the numbers of its rows are never used again, even if the last ones are removed
 	Single  bool     // it has one row, which a new database has too
 }
 
@@ -17,6 +17,9 @@ func table(name, columns string) Table {
 	k := strings.Fields(key)
 	return Table{Name: name, Columns: append(k[:len(k):len(k)], strings.Fields(rest)...), Key: k}
 }
+
+// Numbered reports whether the database gives new rows their numbers.
+func (t Table) Numbered() bool { return t.Key[0] == "number" }
 
 func counted(t Table) Table { t.Counted = true; return t }
 func single(t Table) Table  { t.Single = true; return t }

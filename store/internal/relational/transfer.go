@@ -94,9 +94,12 @@ func (s *rowSum) state(table string, newest int64) TableState {
 	return TableState{Table: table, Rows: s.rows, Hash: hex.EncodeToString(b[:]), Newest: newest}
 }
 
+// quoted lists columns, some of which are reserved words.
+func quoted(columns []string) string { return `"` + strings.Join(columns, `", "`) + `"` }
+
 // eachRow calls fn for each row of a table, by its key.
 func (t Table) eachRow(ctx context.Context, from Reader, fn func(row) error) error {
-	columns, key := strings.Join(t.Columns, ", "), strings.Join(t.Key, ", ")
+	columns, key := quoted(t.Columns), quoted(t.Key)
 	first := fmt.Sprintf("SELECT %s FROM %s ORDER BY %s LIMIT %d", columns, t.Name, key, pageRows)
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(t.Key)), ", ")
 	next := fmt.Sprintf("SELECT %s FROM %s WHERE (%s) > (%s) ORDER BY %s LIMIT %d", columns, t.Name, key, marks, key, pageRows)
@@ -132,44 +135,55 @@ func (t Table) eachRow(ctx context.Context, from Reader, fn func(row) error) err
 }
 
 // newest returns the number that a new row of a counted table exceeds, and 0 for other tables.
-func (t Table) newest(ctx context.Context, from Reader, d Dialect) (newest int64, err error) {
-	if t.Counted {
-		err = from.Row(ctx, "SELECT "+d.Newest(t.Name), nil, &newest)
+func (t Table) newest(ctx context.Context, from Reader, newest Newest) (int64, error) {
+	if !t.Counted {
+		return 0, nil
 	}
-	return newest, err
+	return newest(ctx, from, t.Name)
 }
 
+// A Newest returns the number of the newest row that a counted table ever had, 0 if none.
+type Newest func(ctx context.Context, r Reader, table string) (int64, error)
+
 // State reads all rows of a table and returns its state.
-func (t Table) State(ctx context.Context, from Reader, d Dialect) (TableState, error) {
+func (t Table) State(ctx context.Context, from Reader, newest Newest) (TableState, error) {
 	var sum rowSum
 	err := t.eachRow(ctx, from, func(r row) error { return sum.add(t.Name, r) })
 	if err != nil {
 		return TableState{}, err
 	}
-	newest, err := t.newest(ctx, from, d)
-	return sum.state(t.Name, newest), err
+	n, err := t.newest(ctx, from, newest)
+	return sum.state(t.Name, n), err
 }
 
-// A Counter makes a counted table continue after a number in the transaction.
-type Counter func(ctx context.Context, t Tx, table string, newest int64) error
+// A Numbering lets rows keep their numbers.
+type Numbering interface {
+	// Begin prepares a table for rows that have numbers, in the transaction.
+	Begin(ctx context.Context, t Tx, table Table) error
+
+	// End makes the next new row of the table exceed a number.
+	End(ctx context.Context, t Tx, table Table, newest int64) error
+
+	// Newest is of type Newest.
+	Newest(ctx context.Context, r Reader, table string) (int64, error)
+}
 
 // Copy copies all rows of a table into an empty one of the same columns, in several transactions, and
 // returns the state of what it read. Progress, which may be nil, is called with the number of bytes
 // since the last call.
-func (t Table) Copy(ctx context.Context, from Reader, d Dialect, to Updater, count Counter, progress func(bytes int64)) (TableState, error) {
-	newest, err := t.newest(ctx, from, d)
+func (t Table) Copy(ctx context.Context, from GivenTables, to Updater, numbers Numbering, progress func(bytes int64)) (TableState, error) {
+	newest, err := t.newest(ctx, from.Reader, from.Newest)
 	if err != nil {
 		return TableState{}, err
 	}
-	w := tableWriter{t: t, to: to, progress: progress}
 	err = to.Update(ctx, func(x Tx) error {
 		if t.Single {
 			if _, err := x.Exec(ctx, "DELETE FROM "+t.Name); err != nil {
 				return err
 			}
 		}
-		if t.Counted {
-			return count(ctx, x, t.Name, newest)
+		if t.Numbered() {
+			return numbers.Begin(ctx, x, t)
 		}
 		return nil
 	})
@@ -177,13 +191,19 @@ func (t Table) Copy(ctx context.Context, from Reader, d Dialect, to Updater, cou
 		return TableState{}, fmt.Errorf("table %s: %w", t.Name, err)
 	}
 	var sum rowSum
-	err = t.eachRow(ctx, from, func(r row) error { return errors.Join(sum.add(t.Name, r), w.add(ctx, r)) })
+	last := newest
+	w := tableWriter{t: t, to: to, progress: progress}
+	err = t.eachRow(ctx, from.Reader, func(r row) error {
+		if n, ok := r[0].(int64); ok {
+			last = max(last, n)
+		}
+		return errors.Join(sum.add(t.Name, r), w.add(ctx, r))
+	})
 	if err == nil {
 		err = w.flush(ctx)
 	}
-	// Rows with numbers of their own may have moved the counter.
-	if err == nil && t.Counted {
-		err = to.Update(ctx, func(x Tx) error { return count(ctx, x, t.Name, newest) })
+	if err == nil && t.Numbered() {
+		err = to.Update(ctx, func(x Tx) error { return numbers.End(ctx, x, t, last) })
 	}
 	return sum.state(t.Name, newest), err
 }
@@ -249,7 +269,7 @@ func (w *tableWriter) insert(ctx context.Context, x Tx, rows []row) error {
 	for _, r := range rows {
 		args = append(args, r...)
 	}
-	query := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", w.t.Name, strings.Join(w.t.Columns, ", "), one, strings.Repeat(", "+one, len(rows)-1))
+	query := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s%s", w.t.Name, quoted(w.t.Columns), one, strings.Repeat(", "+one, len(rows)-1))
 	n, err := x.Exec(ctx, query, args...)
 	if err == nil && n != int64(len(rows)) {
 		err = damaged("%d rows of %d were stored", n, len(rows))

@@ -89,12 +89,7 @@ func (w *writer) PutVectors(ctx context.Context, model string, vectors ...store.
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
-			if err := p.putVector(ctx, number, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.putVectors(ctx, number, rows)
 	})
 }
 
@@ -120,13 +115,16 @@ func (p *change) model(ctx context.Context, name string, dimensions int) (int64,
 	return number, err
 }
 
-// putVector stores a vector if some chunk has its passage.
-func (p *change) putVector(ctx context.Context, model int64, r vectorRow) error {
-	n, err := p.t.Exec(ctx, `
+// putVectors stores those vectors of which some chunk has the passage.
+func (p *change) putVectors(ctx context.Context, model int64, rows []vectorRow) error {
+	args := make([][]any, len(rows))
+	for i, r := range rows {
+		args[i] = []any{model, r.hash, p.sequence, r.data}
+	}
+	n, err := p.t.ExecAll(ctx, `
 INSERT INTO vectors (model, hash, sequence, data)
 SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM chunks WHERE hash = ?2)
-ON CONFLICT (hash, model) DO UPDATE SET sequence = excluded.sequence, data = excluded.data WHERE vectors.data <> excluded.data`,
-		model, r.hash, p.sequence, r.data)
+ON CONFLICT (hash, model) DO UPDATE SET sequence = excluded.sequence, data = excluded.data WHERE vectors.data <> excluded.data`, args)
 	p.changed = p.changed || n > 0
 	return err
 }

@@ -328,14 +328,12 @@ func (p *change) insertText(ctx context.Context, version int64, r entryRow) erro
 }
 
 func (p *change) insertPieces(ctx context.Context, version int64, pieces []piece) error {
-	for _, part := range pieces {
-		_, err := p.t.Exec(ctx, `INSERT INTO pieces (version, start, line, page, text, anchors, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			version, part.start, part.line, part.page, part.text, part.anchors, part.hash())
-		if err != nil {
-			return err
-		}
+	rows := make([][]any, len(pieces))
+	for i, part := range pieces {
+		rows[i] = []any{version, part.start, part.line, part.page, part.text, part.anchors, part.hash()}
 	}
-	return nil
+	_, err := p.t.ExecAll(ctx, `INSERT INTO pieces (version, start, line, page, text, anchors, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`, rows)
+	return err
 }
 
 // describe updates the fields that may change within a version; title is its previous title.
@@ -415,15 +413,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	if err := p.insertText(ctx, number, r); err != nil {
 		return 0, err
 	}
+	rows := make([][]any, len(r.chunks))
 	for i := range r.chunks {
 		h := &r.chunks[i]
-		_, err := p.t.Exec(ctx, `
-INSERT INTO chunks (version, ordinal, id, kind, start, "end", headings, parent, tokens, origin, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.origin, h.hash)
-		if err != nil {
-			return 0, err
-		}
+		rows[i] = []any{number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.origin, h.hash}
 	}
-	return number, nil
+	_, err = p.t.ExecAll(ctx, `
+INSERT INTO chunks (version, ordinal, id, kind, start, "end", headings, parent, tokens, origin, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, rows)
+	return number, err
 }

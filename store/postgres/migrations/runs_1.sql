@@ -219,3 +219,11 @@ CREATE TABLE settings (
 	name  TEXT COLLATE "C" PRIMARY KEY,
 	value BYTEA NOT NULL
 );
+-- Servers that show a run listen for its changes. A notice has its ID alone, or nothing if that is too long.
+CREATE FUNCTION tell_run() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify('assay_' || lower(current_setting('assay.tenant')), CASE WHEN octet_length(id) < 8000 THEN id ELSE '' END)
+	FROM runs WHERE number = NEW.run;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tell_run AFTER INSERT OR UPDATE OF state, steps, cancelled ON progress FOR EACH ROW EXECUTE FUNCTION tell_run();

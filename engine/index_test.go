@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/pgvector"
+	"github.com/assay-rag/assay/store"
+)
+
+// plainIndex is an Index without a graph and without files of its own.
+type plainIndex struct{ Index }
+
+// newPostgres returns the URL of a database of its own on the server of scripts/postgres.
+func newPostgres(t *testing.T) string {
+	t.Helper()
+	address := os.Getenv("ASSAY_TEST_POSTGRES")
+	if address == "" {
+		t.Skip("no PostgreSQL: run the test by scripts/postgres")
+	}
+	admin, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	name := "test_" + strings.ToLower(rand.Text())
+	if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// TestOpenIndex checks an engine on another index: it searches, answers, flushes, is examined, and
+// leaves the tenant's folder for indexes alone.
+func TestOpenIndex(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) func(context.Context, store.Tenant) (Index, error){
+		"without a graph": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {
+			dir := t.TempDir()
+			return func(ctx context.Context, tenant store.Tenant) (Index, error) {
+				ix, err := index.Open(ctx, dir, tenant.Content())
+				return plainIndex{ix}, err
+			}
+		},
+		"pgvector": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {
+			address := newPostgres(t)
+			return func(ctx context.Context, tenant store.Tenant) (Index, error) {
+				return pgvector.Open(ctx, address, tenant.Content())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testOpenIndex(t, open(t), name == "pgvector")
+		})
+	}
+}
+
+func testOpenIndex(t *testing.T, open func(context.Context, store.Tenant) (Index, error), same bool) {
+	ctx, dir := t.Context(), t.TempDir()
+	config := Config{Dir: dir, OpenIndex: open, Encoders: someEncoders("first/64"), NoBackground: true}
+	e := openConfig(t, config)
+	if _, err := e.Ingest(ctx, IngestRequest{Paths: []string{"testdata/handbook"}, Wait: true}); err != nil {
+		t.Fatal(err)
+	}
+	if answer := ask(t, e, someQuestion); answer.Status != assay.Answered {
+		t.Errorf("answer %s %q, want one", answer.Status, answer.Text)
+	}
+	if _, err := os.Stat(e.tenant.IndexDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of the own index exists: %v", err)
+	}
+	if err := e.flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checks := Doctor(ctx, config)
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == "index" })
+	if i < 0 || checks[i].Err != nil || !strings.Contains(checks[i].Detail, "holds all changes") {
+		t.Errorf("checks %+v, want an index that holds all changes", checks)
+	}
+	if !same {
+		return
+	}
+	own := openConfig(t, Config{Dir: dir, Encoders: someEncoders("first/64"), NoBackground: true})
+	for _, text := range []string{someQuestion, "annual leave", "expenses of a customer visit"} {
+		q := assay.Query{Text: text, Limit: 10}
+		want, err := own.Search(ctx, assay.Local(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Search(ctx, assay.Local(), q)
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 2e-3), cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%q (%v): -own index +pgvector\n%s", text, err, diff)
+		}
+	}
+}

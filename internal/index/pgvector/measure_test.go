@@ -1,0 +1,231 @@
+package pgvector
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
+)
+
+// TestMeasure prints the costs of searches beside those of the index of package index, on as many
+// chunks of real text as ASSAY_MEASURE says. Half of the documents have an ACL that excludes the
+// second access. Vectors are by the embedded encoder for the first chunks, as many as
+// ASSAY_MEASURE_ENCODED says (6,000); each other is one of them moved by half the difference of two
+// others, which keeps the directions in which they vary.
+func TestMeasure(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("ASSAY_MEASURE"))
+	if err != nil {
+		t.Skip("ASSAY_MEASURE is not the number of chunks")
+	}
+	m := newMeasurement(t, n)
+	everyone, half := assay.Principal{User: "ann"}.Access(), assay.Local().Access()
+	few := assay.Filter{Op: assay.OpLessThan, Key: "share", Value: assay.NumberValue(0.01)}
+	for _, c := range []struct {
+		name   string
+		access assay.Access
+		filter assay.Filter
+	}{{"all", everyone, assay.Filter{}}, {"ACL keeps 50 %", half, assay.Filter{}}, {"filter keeps 1 %", everyone, few}} {
+		m.compare(t, c.name, c.access, c.filter)
+	}
+	for _, scan := range []int{100, 200, 800} {
+		m.x.settings.scan = scan
+		m.compare(t, fmt.Sprint("ef_search ", scan), everyone, assay.Filter{})
+	}
+}
+
+// A measurement is a corpus in both indexes.
+type measurement struct {
+	own       index.Index
+	x         *Index
+	questions []string
+	vectors   []index.Vector
+}
+
+func newMeasurement(t *testing.T, n int) *measurement {
+	source := indextest.NewSource("measure")
+	entries, texts := realChunks(t, n)
+	source.Put(entries...)
+	encoder, err := embedded.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_MEASURE_ENCODED"), "6000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := encode384(t, encoder, llm.Passage, texts[:min(n, encoded)])
+	vectors := make(map[string][]float32)
+	for _, e := range entries {
+		for _, c := range e.Chunks {
+			vectors[c.ID] = between(known, len(vectors))
+		}
+	}
+	t.Logf("%d documents, %d chunks, %d vectors", len(entries), n, len(vectors))
+	own, err := index.Open(t.Context(), t.TempDir(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { own.Close() })
+	x := opener(t, defaultSettings)(t, source, t.TempDir()).(*Index)
+	m := &measurement{own: own, x: x}
+	for _, ix := range []index.Index{own, x} {
+		began := time.Now()
+		if err := ix.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%T: texts in %.1f s", ix, time.Since(began).Seconds())
+	}
+	source.PutVectors("m", vectors)
+	for _, ix := range []index.Index{own, x} {
+		began := time.Now()
+		if err := ix.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%T: vectors in %.1f s", ix, time.Since(began).Seconds())
+	}
+	for _, set := range []string{"scifact-train", "hotpotqa-train100", "mtrag-un-reference"} {
+		for i, r := range readRows(t, filepath.Join(testdata(t), "retrieval", set, "queries.jsonl")) {
+			if i < 70 {
+				m.questions = append(m.questions, r.Text)
+			}
+		}
+	}
+	for _, v := range encode384(t, encoder, llm.Query, m.questions) {
+		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
+	}
+	began := time.Now()
+	if _, err := x.Nearest(t.Context(), assay.Principal{User: "ann"}.Access(), assay.Query{Limit: 10}, m.vectors[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size, err := x.Size(t.Context())
+	t.Logf("HNSW index in %.1f s; %.0f MB, %v", time.Since(began).Seconds(), float64(size)/1e6, err)
+	return m
+}
+
+// encode384 returns the vectors of texts.
+func encode384(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []string) [][]float32 {
+	var list [][]float32
+	for batch := range slices.Chunk(texts, 64) {
+		vectors, err := encoder.Embed(t.Context(), purpose, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vectors {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// between returns vector i of an extended set of unit vectors.
+func between(known [][]float32, i int) []float32 {
+	if i < len(known) {
+		return known[i]
+	}
+	random := rand.New(rand.NewPCG(5, uint64(i)))
+	v := slices.Clone(known[i%len(known)])
+	a, b := known[random.IntN(len(known))], known[random.IntN(len(known))]
+	sum := 0.0
+	for j := range v {
+		v[j] += (a[j] - b[j]) / 2
+		sum += float64(v[j]) * float64(v[j])
+	}
+	for j := range v {
+		v[j] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
+
+// realChunks returns n chunks of about 120 words of the shared corpora and retrieval sets, in
+// documents of up to eight. If the texts are too short, they are cut again at other places.
+func realChunks(t *testing.T, n int) ([]indextest.Entry, []string) {
+	files, err := filepath.Glob(filepath.Join(testdata(t), "*", "*.jsonl"))
+	more, moreErr := filepath.Glob(filepath.Join(testdata(t), "retrieval", "*", "corpus.jsonl"))
+	if err != nil || moreErr != nil {
+		t.Fatal(err, moreErr)
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	var entries []indextest.Entry
+	var texts []string
+	for shift := 0; len(texts) < n; shift += 37 {
+		for _, file := range append(slices.DeleteFunc(files, func(f string) bool { return !strings.Contains(f, "corpora") }), more...) {
+			for _, r := range readRows(t, file) {
+				words := strings.Fields(r.Text)
+				words = words[min(shift, len(words)):]
+				for part := 0; len(words) > 40 && len(texts) < n; part++ {
+					var chunks []string
+					for len(words) > 40 && len(chunks) < 8 && len(texts)+len(chunks) < n {
+						size := min(len(words), 80+random.IntN(80))
+						chunks = append(chunks, strings.Join(words[:size], " "))
+						words = words[size:]
+					}
+					texts = append(texts, chunks...)
+					e := indextest.NewEntry("c", fmt.Sprint(file, r.ID, r.Title, len(entries)), r.Title, chunks...)
+					e.Document.Metadata = assay.Metadata{"share": assay.NumberValue(random.Float64())}
+					if random.IntN(2) == 0 {
+						e.Document.ACL = assay.ACL{Restricted: true, Allow: []string{"user:ann"}}
+					}
+					entries = append(entries, e)
+				}
+			}
+		}
+	}
+	return entries, texts
+}
+
+// compare prints the cost and the agreement of text, vector and hybrid searches, taking turns.
+func (m *measurement) compare(t *testing.T, name string, access assay.Access, filter assay.Filter) {
+	var costs [6][]time.Duration
+	var text, recall float64
+	for i, question := range m.questions {
+		q := assay.Query{Text: question, Limit: 50, Filter: filter}
+		var results [4]index.Result
+		for j, search := range []func() (index.Result, error){
+			func() (index.Result, error) { return m.own.Search(t.Context(), access, q) },
+			func() (index.Result, error) { return m.x.Search(t.Context(), access, q) },
+			func() (index.Result, error) { return m.own.Nearest(t.Context(), access, q, m.vectors[i]) },
+			func() (index.Result, error) { return m.x.Nearest(t.Context(), access, q, m.vectors[i]) },
+		} {
+			began := time.Now()
+			var err error
+			if results[j], err = search(); err != nil {
+				t.Fatal(err)
+			}
+			costs[j] = append(costs[j], time.Since(began))
+		}
+		for j := range 2 { // one after the other
+			costs[4+j] = append(costs[4+j], costs[j][i]+costs[2+j][i])
+		}
+		ids := func(r index.Result) (list []string) {
+			for _, h := range r.Hits {
+				list = append(list, h.Chunk)
+			}
+			return list
+		}
+		text += overlap(ids(results[0]), ids(results[1]))
+		recall += overlap(ids(results[2]), ids(results[3]))
+	}
+	n := float64(len(m.questions))
+	t.Logf("%s: overlap@10 by text %.4f, by vectors %.4f", name, text/n, recall/n)
+	for j, what := range []string{"text", "text", "vectors", "vectors", "hybrid", "hybrid"} {
+		slices.SortFunc(costs[j], cmp.Compare)
+		ms := func(p float64) float64 { return costs[j][int(p*(n-1))].Seconds() * 1000 }
+		t.Logf("%-18s %-8s %-9s p50 %7.1f  p95 %7.1f  min %7.1f ms", name, what, []string{"index", "pgvector"}[j%2], ms(0.5), ms(0.95), ms(0))
+	}
+}
