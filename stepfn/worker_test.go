@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -113,7 +114,7 @@ func TestWorker(t *testing.T) {
 	for _, tt := range tests {
 		ctx, stop := context.WithCancel(t.Context())
 		d := &desk{body: tt.body, gone: tt.gone, stop: stop, done: func(did []string) bool { return len(did) == len(tt.want) }}
-		w := &Worker{Functions: Functions{Engine: &tt.engine, Principal: assay.Local()}, Queue: d, Tokens: d}
+		w := &Worker{Functions: Functions{Engine: &tt.engine, Principal: assay.Local()}, Queue: d, Tokens: d, Visibility: time.Hour}
 		if err := w.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: Run: %v", tt.name, err)
 		}
@@ -142,7 +143,7 @@ func TestWorkerStops(t *testing.T) {
 	const message = `{"node":"planner","token":"t","state":{"run":"a","request":{"question":"q"}}}`
 	ctx, stop := context.WithCancel(t.Context())
 	d := &desk{body: message, done: func([]string) bool { return false }}
-	w := &Worker{Functions: Functions{Engine: slowEngine{stop}}, Queue: d, Tokens: d}
+	w := &Worker{Functions: Functions{Engine: slowEngine{stop}}, Queue: d, Tokens: d, Visibility: time.Hour}
 	if err := w.Run(ctx); !errors.Is(err, context.Canceled) || !slices.Equal(d.did, []string{"hide 0"}) {
 		t.Errorf("a worker that is stopped: %v, did %q", err, d.did)
 	}
