@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"engine":               {"identity", "llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats", "audit", "limit", "review", "webhook", "governance"},
 	"internal/queue":       {"engine", "store"},
 	"stepfn":               {"engine", "identity", "role", "strategy"},
+	"cmd/assay-lambda":     {"standalone", "engine", "store", "stepfn", "strategy"},
 	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
 	"mcpserver":            {"engine", "identity", "strategy"},
 	"ui":                   {"server", "engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "governance", "review", "webhook", "ground", "role"},
@@ -67,7 +68,7 @@ var allowed = map[string][]string{
 	"scripts/load":         {"engine", "identity", "server"}, // a program
 	"scripts/scale":        {"store"},                        // a program
 	"standalone":           {"engine", "parse", "provider"},
-	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client", "internal/queue"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "internal/queue", "internal/index", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
 }
 

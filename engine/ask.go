@@ -342,11 +342,12 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req storedRequest, le
 	tools := runTools{retriever: retriever, services: e.serviceNames(builtin.services(), req.Local)}
 	answer, err = e.answer(ctx, r, req, session, tools, observed.texts(drafts(r.ID, emit)))
 	observer.complete(&answer, req)
-	if halted := session.Finish(); halted != nil {
-		return assay.Answer{}, !errors.Is(halted, assay.ErrDiverged), halted
-	}
-	if errors.Is(err, errNodeEnded) {
+	halt := session.Finish()
+	if errors.Is(err, errNodeEnded) && (halt == nil || notTaken(halt)) {
 		return assay.Answer{}, true, err
+	}
+	if halt != nil {
+		return assay.Answer{}, !errors.Is(halt, assay.ErrDiverged), halt
 	}
 	return answer, false, err
 }

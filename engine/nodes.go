@@ -59,6 +59,11 @@ func (e *Engine) Node(ctx context.Context, principal assay.Principal, c NodeCall
 		if err == nil {
 			p, err = e.prepareNode(ctx, principal, c.Run)
 		}
+		if err != nil && !errors.Is(err, assay.ErrLeased) { // another process may have ended the run meanwhile
+			if known, failed := e.knownNode(ctx, principal, c); failed == nil && known != nil {
+				return *known, nil
+			}
+		}
 	}
 	if err != nil {
 		return NodeResult{}, err
@@ -196,6 +201,12 @@ func (e *Engine) prepareNode(ctx context.Context, principal assay.Principal, id 
 // errNodeEnded ends a drive at the end of its node. The run can be resumed.
 var errNodeEnded = errors.New("the node has ended; another process drives the next one")
 
+// notTaken reports whether a session ended because the journal holds more steps, those of later nodes.
+func notTaken(err error) bool {
+	diverged, ok := errors.AsType[*run.DivergenceError](err)
+	return ok && diverged.Reason == run.NotTaken
+}
+
 // A nodeEnd stops a run at the end of a node.
 type nodeEnd struct {
 	call   NodeCall
@@ -236,7 +247,7 @@ func (u *nodeEnd) ends(p strategy.Progress, taken int) bool {
 		switch {
 		case over && taken != c.Steps:
 			return refuse("follows step %d, not %d", taken, c.Steps)
-		case !over && p.Node == strategy.ReflectorNode && p.Routes >= c.Round:
+		case !over && p.Node == strategy.ReflectorNode && taken >= c.Steps:
 			return refuse("does not follow, because the rounds have not ended")
 		}
 		return false

@@ -26,17 +26,26 @@ func (f fixedReflector) Reflect(_ context.Context, _ role.Caller, in role.Reflec
 	return role.Reflection{Status: role.IncompleteStatus, Coverage: 0.4, Threshold: in.Threshold, Justification: "some"}, nil
 }
 
-// A countingRewriter proposes a new query each time.
-type countingRewriter struct{ role.Rewriter }
+// A countingRewriter proposes a new query each time, a number of times.
+type countingRewriter struct {
+	role.Rewriter
+	most int
+}
 
-func (countingRewriter) Next(_ context.Context, _ role.Caller, in role.QueryInput) (role.NextQuery, error) {
+func (c countingRewriter) Next(_ context.Context, _ role.Caller, in role.QueryInput) (role.NextQuery, error) {
+	if len(in.History) > c.most {
+		return role.NextQuery{Reason: "there is no other"}, nil
+	}
 	return role.NextQuery{Query: []string{"parental leave weeks", "password length", "expenses receipts"}[len(in.History)%3]}, nil
 }
 
 // reflecting configures a reflector that completes after a number of rounds.
-func reflecting(after int) func(strategy.Roles) strategy.Roles {
+func reflecting(after int) func(strategy.Roles) strategy.Roles { return querying(after, 9) }
+
+// querying is reflecting with a number of further queries.
+func querying(after, queries int) func(strategy.Roles) strategy.Roles {
 	return func(r strategy.Roles) strategy.Roles {
-		r.Judge, r.Rewriter = fixedReflector{r.Judge, after}, countingRewriter{r.Rewriter}
+		r.Judge, r.Rewriter = fixedReflector{r.Judge, after}, countingRewriter{r.Rewriter, queries}
 		return r
 	}
 }
@@ -112,6 +121,8 @@ func TestNodes(t *testing.T) {
 		{"completed at once", reflecting(1), someQuestion, 5, nil},
 		{"completed in the second round", reflecting(2), someQuestion, 9, nil},
 		{"never completed", reflecting(9), someQuestion, 13, nil},
+		{"no query for the second round", querying(9, 0), someQuestion, 9, nil},
+		{"no query for the third round", querying(9, 1), someQuestion, 13, nil},
 		{"two parts", reflecting(2), someQuestion + " And how long is parental leave?", 9, nil},
 		{"no evidence", reflecting(1), "Zyxw vutsr qponm?", 0, nil},
 		{"no budget", nil, someQuestion, 5, func(r *Request) { r.Budget.Wall = 1 }},
@@ -214,6 +225,41 @@ func TestNodeInterrupted(t *testing.T) {
 	after, err := e.runs.Records(t.Context(), "interrupted")
 	if err != nil || !slices.EqualFunc(before, after[:len(before)], func(a, b assay.Record) bool { return a.Leaf == b.Leaf }) {
 		t.Errorf("the steps before the interruption were taken again: %v", err)
+	}
+}
+
+// TestNodeOvertaken checks that a process that takes the lease for a node after another one has driven
+// the next node, or the whole run, has the recorded result and leaves the run as it is.
+func TestNodeOvertaken(t *testing.T) {
+	t.Parallel()
+	e := openNodes(t, reflecting(2))
+	req := Request{Question: someQuestion, NoCache: true}
+	c := NodeCall{Run: "overtaken", Node: strategy.PlannerNode, Request: &req}
+	planned, err := e.Node(t.Context(), assay.Local(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	retriever := NodeCall{Run: c.Run, Node: strategy.RetrieverNode, Steps: planned.Steps}
+	want, err := e.Node(t.Context(), assay.Local(), retriever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Node(t.Context(), assay.Local(), NodeCall{Run: c.Run, Node: strategy.AnalystNode, Steps: want.Steps}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.prepareNode(t.Context(), assay.Local(), c.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := &nodeEnd{call: retriever}
+	p.req.until = until
+	answer, err := p.drive(t.Context(), nil)
+	got, err := until.outcome(answer, err)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the retriever after the analyst (-want +got):\n%s%v", diff, err)
+	}
+	if nodes, answer := byNodes(t, e, c.Run, req); len(nodes) != 9 || answer.Status != assay.Answered {
+		t.Errorf("%s after %q", answer.Status, nodes)
 	}
 }
 

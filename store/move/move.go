@@ -88,12 +88,15 @@ func Move(ctx context.Context, from, to store.Store, o Options) (Report, error) 
 		o.Progress = func(string, string, int64) {}
 	}
 	m := &move{o: o, from: source, to: target, source: source.Mover(), target: target.Mover()}
-	names := []string{o.Tenant}
-	if o.Tenant == "" {
-		var err error
-		if names, err = from.Tenants(ctx); err != nil {
-			return Report{}, err
+	names, err := from.Tenants(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	if o.Tenant != "" {
+		if !slices.Contains(names, o.Tenant) { // opening the default tenant would create it
+			return Report{}, fmt.Errorf("there is no tenant %s: %w", o.Tenant, assay.ErrNotFound)
 		}
+		names = []string{o.Tenant}
 	}
 	if err := m.next(ctx, names); err != nil {
 		return Report{}, err

@@ -370,13 +370,16 @@ func checkReplica(t *testing.T, address string) {
 	}
 }
 
-// TestPowerfulRole refuses a server where the application's role may bypass row-level security.
+// TestPowerfulRole prepares a new server as a user who may create roles and owns the database, and refuses the
+// server where the application's role may bypass row-level security.
 func TestPowerfulRole(t *testing.T) {
 	s := newServer(t, serverFolder(t), "data")
 	s.run("initdb", "-N", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
 	s.start()
 	address := s.url(s.port)
-	if err := mustOpen(t, address, WithFolder(t.TempDir())).CreateTenant(t.Context(), "acme", store.Act{}); err != nil {
+	admin(t, address, `CREATE ROLE creator LOGIN CREATEROLE`, `CREATE DATABASE own OWNER creator`)
+	own := mustOpen(t, strings.NewReplacer("assay@", "creator@", "/postgres?", "/own?").Replace(address), WithFolder(t.TempDir()))
+	if err := own.CreateTenant(t.Context(), "acme", store.Act{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, with := range []string{"ALTER ROLE %s BYPASSRLS", "ALTER ROLE %s NOBYPASSRLS SUPERUSER", "ALTER ROLE %s NOSUPERUSER; GRANT " + ownerRole + " TO %s"} {
