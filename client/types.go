@@ -533,9 +533,10 @@ type Figure struct {
 type FileOutcome struct {
 	Name      string            `json:"name"` // as it was sent: a name, or a URL
 	URI       string            `json:"uri,omitempty"`
-	Outcome   string            `json:"outcome"`   // added, updated, unchanged or refused
-	Documents []DocumentSummary `json:"documents"` // it, and those inside it
-	Skipped   []Skipped         `json:"skipped"`   // documents inside it that could not be parsed
+	Outcome   string            `json:"outcome"`       // added, updated, unchanged, queued or refused
+	Job       string            `json:"job,omitempty"` // of the queue, if it is queued
+	Documents []DocumentSummary `json:"documents"`     // it, and those inside it
+	Skipped   []Skipped         `json:"skipped"`       // documents inside it that could not be parsed
 	Problem   *Problem          `json:"problem,omitempty"`
 }
 

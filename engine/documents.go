@@ -107,6 +107,9 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 // Sequence returns the sequence of the last change of the content, regardless of access.
 func (e *Engine) Sequence(ctx context.Context) (int64, error) { return e.content.Sequence(ctx) }
 
+// SearchesServices reports whether Config.Services are searched beside the documents.
+func (e *Engine) SearchesServices() bool { return len(e.config.Services) > 0 }
+
 // HoldsDocuments reports whether the content has any document, regardless of access.
 func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
 	for c, err := range e.content.Changes(ctx, 0) { // unlike Documents, yields the first one at once

@@ -165,6 +165,8 @@ type Engine struct {
 	limitTable      limitTable
 	bursts          limit.Bursts
 	stopState       stopState
+	runNotices      runNotices
+	storing         sync.Mutex // held by a worker while it stores a document
 	stopWebhooks    func()
 	systemStore     systemHandle
 	canaryMarks     canaryCache
@@ -349,6 +351,7 @@ func (e *Engine) Close() error {
 	e.stopWebhooks()
 	e.embedder.stop()
 	e.filler.close()
+	e.runNotices.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var err error

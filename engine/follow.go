@@ -166,6 +166,8 @@ func (f *follower) follow(ctx context.Context) error {
 			return err
 		}
 	}
+	changed, stop := f.call.engine.runNotices.follow(f.call.engine.tenant, f.id)
+	defer stop()
 	orphaned := time.Time{}
 	for pause := firstLook; ; {
 		if r := f.session.host.live.find(liveKey{f.session.identity, f.id}); r != nil {
@@ -198,17 +200,19 @@ func (f *follower) follow(ctx context.Context) error {
 		if pause = min(2*pause, lastLook); f.next > before {
 			pause = firstLook
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pause, changed); err != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits.
-func sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for some time, or until there is a value in the channel.
+func sleep(ctx context.Context, d time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
+	case <-early:
+		return nil
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():

@@ -134,12 +134,26 @@ func (h *Host) workOf(ctx context.Context, info store.TenantInfo) (TenantWork, e
 	return work, err
 }
 
-// EmbedTenant makes the missing vectors of a tenant, in batches, and reports whether documents were added
-// meanwhile. If ctx ends, the vectors made so far stay.
+// EmbedTenant drops replaced versions, writes a shared index, makes the missing vectors of a tenant in batches, and reports whether
+// documents were added meanwhile. If ctx ends, the vectors made so far stay.
 func (h *Host) EmbedTenant(ctx context.Context, tenant string) (more bool, err error) {
 	err = h.withEngine(ctx, tenant, func(e *Engine) error {
 		before, err := e.content.Sequence(ctx)
 		if err != nil {
+			return err
+		}
+		err = e.write(ctx, forever, func(w store.Writer) error {
+			_, err := w.Prune(ctx)
+			if err == nil && e.config.OpenIndex != nil { // the index is shared
+				err = e.flush(ctx)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		report, err := e.vectorReport(ctx)
+		if err != nil || report == nil || report.Missing() == 0 { // there is no encoder, or nothing to do
 			return err
 		}
 		if _, err := e.Embed(ctx, nil); err != nil {

@@ -77,8 +77,7 @@ func testOpenIndex(t *testing.T, open func(context.Context, store.Tenant) (Index
 	ctx, dir := t.Context(), t.TempDir()
 	config := Config{Dir: dir, OpenIndex: open, Encoders: someEncoders("first/64"), NoBackground: true}
 	e := openConfig(t, config)
-	ingestPaths(t, e, "testdata/handbook")
-	if err := e.flush(ctx); err != nil {
+	if _, err := e.Ingest(ctx, IngestRequest{Paths: []string{"testdata/handbook"}, Wait: true}); err != nil {
 		t.Fatal(err)
 	}
 	if answer := ask(t, e, someQuestion); answer.Status != assay.Answered {
@@ -86,6 +85,9 @@ func testOpenIndex(t *testing.T, open func(context.Context, store.Tenant) (Index
 	}
 	if _, err := os.Stat(e.tenant.IndexDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of the own index exists: %v", err)
+	}
+	if err := e.flush(ctx); err != nil {
+		t.Fatal(err)
 	}
 	checks := Doctor(ctx, config)
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == "index" })

@@ -331,6 +331,10 @@ type uploadStore struct {
 
 // Apply implements ingest.Store.
 func (s *uploadStore) Apply(ctx context.Context, b store.Batch) (sequence int64, err error) {
+	if s.fence != nil { // workers store many documents at once, and would wait for each other by trying again
+		s.engine.storing.Lock()
+		defer s.engine.storing.Unlock()
+	}
 	err = s.engine.write(ctx, uploadPatience, func(w store.Writer) error {
 		if s.fence != nil {
 			if err := s.fence(ctx); err != nil {
@@ -346,6 +350,9 @@ func (s *uploadStore) Apply(ctx context.Context, b store.Batch) (sequence int64,
 
 // Prune implements ingest.Store.
 func (s *uploadStore) Prune(ctx context.Context) (n int, err error) {
+	if s.fence != nil { // EmbedTenant does it for many documents
+		return 0, nil
+	}
 	err = s.engine.write(ctx, uploadPatience, func(w store.Writer) error {
 		n, err = w.Prune(ctx)
 		return err

@@ -47,13 +47,13 @@ func collectionRoutes() []Route {
 					Chunker: in.Body.Chunker, ChunkSize: in.Body.ChunkSize, ChunkOverlap: in.Body.ChunkOverlap,
 				})
 			}),
-		returning[FileOutcome](raw("PUT", "/api/v1/collections/{collection}/documents/{name...}", "documents.put", "Upload", "Upload a document, or replace it", putDocument), http.StatusCreated).with(func(r *Route) {
+		returning[FileOutcome](raw("PUT", "/api/v1/collections/{collection}/documents/{name...}", "documents.put", "Upload", "Upload a document, or replace it", putDocument), http.StatusCreated, http.StatusAccepted).with(func(r *Route) {
 			r.Stream, r.MaxBody, r.Events = true, engine.MaxUploadBytes, uploadEvents()
 		}),
 		returning[UploadReport](raw("POST", "/api/v1/collections/{collection}/documents", "documents.upload", "Upload", "Upload several documents", uploadDocuments)).with(func(r *Route) {
 			r.Stream, r.MaxBody, r.Events = true, MaxFormBytes, uploadEvents()
 		}),
-		returning[FileOutcome](raw("POST", "/api/v1/collections/{collection}/pages", "documents.fetch", "UploadURL", "Read a web page into a collection", fetchDocument), http.StatusCreated).with(func(r *Route) {
+		returning[FileOutcome](raw("POST", "/api/v1/collections/{collection}/pages", "documents.fetch", "UploadURL", "Read a web page into a collection", fetchDocument), http.StatusCreated, http.StatusAccepted).with(func(r *Route) {
 			r.Stream, r.Events = true, uploadEvents()
 		}),
 	}
@@ -90,9 +90,10 @@ type CollectionSettings struct {
 type FileOutcome struct {
 	Name      string                   `json:"name"` // as it was sent: a name, or a URL
 	URI       string                   `json:"uri,omitempty"`
-	Outcome   string                   `json:"outcome"`   // added, updated, unchanged or refused
-	Documents []engine.DocumentSummary `json:"documents"` // it, and those inside it
-	Skipped   []engine.Skipped         `json:"skipped"`   // documents inside it that could not be parsed
+	Outcome   string                   `json:"outcome"`       // added, updated, unchanged, queued or refused
+	Job       string                   `json:"job,omitempty"` // of the queue, if it is queued
+	Documents []engine.DocumentSummary `json:"documents"`     // it, and those inside it
+	Skipped   []engine.Skipped         `json:"skipped"`       // documents inside it that could not be parsed
 	Problem   *Problem                 `json:"problem,omitempty"`
 }
 
@@ -103,7 +104,7 @@ type UploadReport struct {
 
 // OutcomeOf returns the outcome of a document that was uploaded under a name.
 func OutcomeOf(name string, u engine.Uploaded) FileOutcome {
-	o := FileOutcome{Name: name, URI: u.URI, Outcome: u.Outcome, Documents: []engine.DocumentSummary{}, Skipped: []engine.Skipped{}}
+	o := FileOutcome{Name: name, URI: u.URI, Outcome: u.Outcome, Job: u.Job, Documents: []engine.DocumentSummary{}, Skipped: []engine.Skipped{}}
 	for _, d := range u.Documents {
 		o.Documents = append(o.Documents, engine.SummaryOfDocument(d))
 	}
@@ -125,7 +126,9 @@ type putIn struct {
 func putDocument(x *exchange, in putIn) error {
 	u := engine.Upload{
 		Collection: in.Collection, Name: in.Name, Body: in.Body, Type: mediaType(in.ContentType), Password: in.Password,
-		Check: func(stored *assay.Document) error { return checkMatch(in.IfMatch, in.IfNoneMatch, stored) },
+	}
+	if len(in.IfMatch)+len(in.IfNoneMatch) > 0 {
+		u.Check = func(stored *assay.Document) error { return checkMatch(in.IfMatch, in.IfNoneMatch, stored) }
 	}
 	if in.Metadata != "" {
 		u.Sidecar = []byte(in.Metadata)
@@ -172,8 +175,11 @@ func (x *exchange) store(name string, fn func(context.Context, func(engine.Inges
 	if err != nil {
 		return err
 	}
-	if uploaded.Outcome == "added" {
+	switch uploaded.Outcome {
+	case "added":
 		x.route.Status = http.StatusCreated
+	case "queued":
+		x.route.Status = http.StatusAccepted
 	}
 	for _, d := range uploaded.Documents {
 		if d.URI != uploaded.URI {

@@ -98,7 +98,7 @@ func (q *request) uploadPage(status int, form uploadForm, outcomes []uploadOutco
 // An uploadOutcome is the outcome of one file.
 type uploadOutcome struct {
 	Name      string
-	Outcome   string // added, updated, unchanged, refused or taken
+	Outcome   string // added, updated, unchanged, queued, refused or taken
 	Documents []documentRow
 	More      int // documents beside those
 	Hidden    int // documents that the user may not see

@@ -124,6 +124,20 @@ func (a *app) openExisting(ctx context.Context, n needs) (*engine.Engine, error)
 	return a.openEngine(ctx, at, n)
 }
 
+// openSearchable opens the data of the command for a search. Without data it creates them if there are
+// services to search, since runs are kept there.
+func (a *app) openSearchable(ctx context.Context, n needs) (*engine.Engine, error) {
+	set, err := a.settings()
+	if err != nil || len(set.Config().Services) == 0 {
+		return a.openExisting(ctx, n) // which reports the error
+	}
+	at, err := a.location(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.openEngine(ctx, at, n)
+}
+
 // openEngine opens the data at a location.
 func (a *app) openEngine(ctx context.Context, at location, n needs) (*engine.Engine, error) {
 	c, err := a.engineConfig(ctx, at, n)
@@ -153,17 +167,18 @@ func (a *app) noData(at location) error {
 }
 
 // openToAsk opens the data directory of the command for a question or a search. With --docs it
-// first brings the documents up to date. Otherwise the directory must hold documents.
+// first brings the documents up to date. Otherwise the directory must hold documents, or services must
+// be configured.
 func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
 	if len(a.docs) > 0 {
 		return a.openDocs(ctx, shown, n, trace)
 	}
-	e, err := a.openExisting(ctx, n)
+	e, err := a.openSearchable(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	some, err := e.HoldsDocuments(ctx)
-	if err == nil && some {
+	if err == nil && (some || e.SearchesServices()) {
 		return e, nil
 	}
 	at, dirErr := a.location(ctx)

@@ -147,6 +147,12 @@ func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, erro
 		c.Encoders = offlineEncoders{all}
 	}
 	var checks []config.Check
+	if at.remote.Remote() {
+		checks = append(checks, at.checkServer(ctx))
+		if !checks[0].OK {
+			return checks, nil
+		}
+	}
 	for _, check := range engine.Doctor(ctx, c) {
 		checks = append(checks, ofEngine(check))
 	}

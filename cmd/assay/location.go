@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/index/pgvector"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 )
@@ -62,6 +63,15 @@ func (l location) use(c *engine.Config) {
 	c.Dir = l.dir
 	if l.remote.Remote() {
 		c.Dir, c.OpenStore = "", l.openStore
+	}
+	if l.remote.Index == config.PGVector {
+		c.OpenIndex = func(ctx context.Context, t store.Tenant) (engine.Index, error) {
+			x, err := pgvector.Open(ctx, l.remote.Address(), t.Content())
+			if err != nil {
+				return nil, err
+			}
+			return x, nil
+		}
 	}
 }
 

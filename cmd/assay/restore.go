@@ -61,12 +61,12 @@ func (a *app) restore(ctx context.Context, from string, f restoreFlags) error {
 	if f.verify {
 		m, err = backup.Verify(ctx, from, showBytes(shown, done))
 	} else {
-		at, err := a.location(ctx)
-		if err == nil {
-			err = at.needsFiles("restore", "restore the database with pg_restore, or name a data directory with --store local --data DIR")
+		at, locationErr := a.location(ctx)
+		if locationErr == nil {
+			locationErr = at.needsFiles("restore", "restore the database with pg_restore, or name a data directory with --store local --data DIR")
 		}
-		if err != nil {
-			return err
+		if locationErr != nil {
+			return locationErr
 		}
 		to = at.dir
 		verb = "restored to " + shortPath(to)

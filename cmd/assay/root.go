@@ -61,23 +61,21 @@ model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST or wri
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.data, "data", "", "data `directory` (default $ASSAY_DATA, or ./.assay)")
-	flags.StringVar(&a.store, "store", "", "`url` of a PostgreSQL database instead of the data directory (default $ASSAY_STORE)")
-	flags.StringVar(&a.index, "index", "", "`kind` of index: own, pgvector or opensearch (default $ASSAY_INDEX, or own)")
+	flags.StringVar(&a.store, "store", "", "`url` of a PostgreSQL store in place of the directory (default $ASSAY_STORE)")
+	flags.StringVar(&a.index, "index", "", "`kind` of index: own or pgvector (default $ASSAY_INDEX, or own)")
 	flags.StringVar(&a.tenant, "tenant", "", "`name` of the tenant (default $ASSAY_TENANT, or default)")
 	flags.StringArrayVar(&a.docs, "docs", nil, "use the store of this `path`, or - for standard input; may be repeated")
 	flags.StringVar(&a.config, "config", "", "configuration `file` (default $ASSAY_CONFIG, or the user's assay/config.yaml)")
 	flags.BoolVar(&a.offline, "offline", false, "let nothing leave this machine (also ASSAY_OFFLINE=1)")
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.sourceCommand(), a.searchCommand(), a.documentsCommand(),
-		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.parseWorkerCommand(),
+		a.runsCommand(), a.showCommand(),
+		a.doctorCommand(), a.evalCommand(), a.parseWorkerCommand(),
 	)
 	more := []*cobra.Command{
 		a.auditCommand(), a.backupCommand(), a.canaryCommand(), a.egressCommand(), a.governanceCommand(), a.healthCommand(), a.holdCommand(), a.identityCommand(), a.keyCommand(),
-		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
-		a.stopCommand(), a.storeCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(),
-		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.queueCommand(), a.restoreCommand(), a.retentionCommand(), a.reviewCommand(), a.serveCommand(), a.statsCommand(),
-		a.stopCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(), a.workerCommand(),
+		a.licensesCommand(), a.limitCommand(), a.mcpCommand(), a.modelsCommand(), a.queueCommand(), a.replayCommand(), a.restoreCommand(), a.resumeCommand(), a.retentionCommand(), a.reviewCommand(),
+		a.serveCommand(), a.statsCommand(), a.stopCommand(), a.storeCommand(), a.tenantCommand(), a.tuneCommand(), a.versionCommand(), a.webhookCommand(), a.workerCommand(),
 	}
 	names := make([]string, len(more))
 	for i, cmd := range more {
@@ -117,7 +115,7 @@ MORE{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
-Global flags, described by assay --help: --config, --data, --docs, --index, --offline, --store, --tenant{{end}}
+Global flags, see assay --help: --config, --data, --docs, --index, --offline, --store, --tenant{{end}}
 `
 
 // noArguments accepts a command line without arguments.

@@ -91,6 +91,9 @@ func (a *app) engineConfig(ctx context.Context, at location, n needs) (_ engine.
 		return c, err
 	}
 	c.Web, c.Pages = set.Web(), a.pages
+	if c.Services, err = set.Services(ctx); err != nil {
+		return c, err
+	}
 	if n == searching {
 		c.Models.Reranker, err = set.Reranker()
 		return c, err

@@ -57,7 +57,7 @@ later. A second one ends at once. --metrics serves /metrics, /healthz and /ready
 
 // queueFlag adds --queue to a command.
 func (a *app) queueFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.queue, "queue", "", "`url` of the queue's PostgreSQL database, or store for the store's (default $ASSAY_QUEUE)")
+	cmd.Flags().StringVar(&a.queue, "queue", "", "`url` of the queue's database, or store (default $ASSAY_QUEUE)")
 }
 
 // openQueue opens the queue of a command that needs one. By default it is in the database of the store.

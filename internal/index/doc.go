@@ -19,6 +19,7 @@
 // The files of the package:
 //
 //	index.go         the contract
+//	shared.go        analysis and scores, for indexes on other engines
 //	open.go          Searcher: opening, searching, catching up, adopting a manifest
 //	flush.go         snapshots to disk
 //	settle.go        merges in the background

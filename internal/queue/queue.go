@@ -86,7 +86,9 @@ type documentArgs struct {
 func (documentArgs) Kind() string { return KindDocument }
 
 // lockName is the name of the document's lock.
-func (a documentArgs) lockName() string { return a.Identity + "\x00" + a.Collection + "\x00" + a.URI }
+func (a documentArgs) lockName() string {
+	return fmt.Sprintf("%q", []string{a.Identity, a.Collection, a.URI})
+}
 
 // Add implements engine.UploadQueue. The document and its job are stored in one transaction.
 func (q *Queue) Add(ctx context.Context, u engine.QueuedUpload) (job string, err error) {

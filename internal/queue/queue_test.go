@@ -164,6 +164,7 @@ func (w *world) start() *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
 	}
+	w.Cleanup(func() { _ = cmd.Process.Kill() })
 	return cmd
 }
 
@@ -185,9 +186,9 @@ func (w *world) run() (stop func()) {
 // await waits until a condition holds.
 func (w *world) await(what string, holds func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(15 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited for five minutes until %s", what)
+			w.Fatalf("waited for a quarter of an hour until %s", what)
 		}
 	}
 }

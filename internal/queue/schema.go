@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -99,7 +100,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	return nil
 }
 
-// quiet returns a logger that drops messages below warnings, of which River writes many.
+// quiet returns a logger that drops messages below warnings, of which River writes many, and those about
+// work that a shutdown has ended.
 func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(atLeast{log.Handler(), slog.LevelWarn})
 }
@@ -113,6 +115,19 @@ type atLeast struct {
 // Enabled implements slog.Handler.
 func (a atLeast) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= a.level && a.Handler.Enabled(ctx, l)
+}
+
+// Handle implements slog.Handler.
+func (a atLeast) Handle(ctx context.Context, r slog.Record) error {
+	ended := false
+	r.Attrs(func(attr slog.Attr) bool {
+		ended = ended || strings.Contains(attr.Value.String(), context.Canceled.Error())
+		return !ended
+	})
+	if ended {
+		return nil
+	}
+	return a.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.

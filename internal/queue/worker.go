@@ -32,6 +32,7 @@ const (
 // Times of jobs.
 const (
 	documentTime  = 15 * time.Minute // the longest time to store a document
+	vectorsPause  = time.Second      // between a document and the making of its vectors
 	lockedPause   = time.Second      // after which a document is tried again whose lock was taken
 	stoppedPause  = 15 * time.Second // the same while an administrator has stopped the tenant
 	longestPause  = 5 * time.Minute  // between two attempts
@@ -161,6 +162,14 @@ func once(queue string) *river.InsertOpts {
 	}}}
 }
 
+// soon returns options for a job that makes vectors a moment later, so that it makes those of many
+// documents at once.
+func soon() *river.InsertOpts {
+	o := once(queueVectors)
+	o.ScheduledAt = time.Now().Add(vectorsPause)
+	return o
+}
+
 // retryPolicy doubles the pause after each attempt.
 type retryPolicy struct{}
 
@@ -273,7 +282,7 @@ func (w *documentWorker) finish(ctx context.Context, tx pgx.Tx, job *river.Job[d
 		return err
 	}
 	client := river.ClientFromContext[pgx.Tx](ctx)
-	if _, err := client.InsertTx(ctx, tx, vectorsArgs{Tenant: a.Tenant}, once(queueVectors)); err != nil {
+	if _, err := client.InsertTx(ctx, tx, vectorsArgs{Tenant: a.Tenant}, soon()); err != nil {
 		return err
 	}
 	if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job); err != nil {

@@ -10,7 +10,7 @@
 //
 //	go run ./scripts/scale record -data DIR [-tenant NAME] > runs.jsonl
 //	go run ./scripts/scale simulate -trace runs.jsonl [-config FILE] [-rate 1000]
-//	go run ./scripts/scale plan [-costs FILE] [-chunks 1e9] [-rate 1000]
+//	go run ./scripts/scale plan [-costs FILE] [-chunks 1e9] [-rate 1000] [-tenants 1]
 //
 // The forms of the files are those of Trace, Config and Costs.
 package main
@@ -94,6 +94,7 @@ func runPlan(_ context.Context, args []string, out io.Writer) error {
 	costs := flags.String("costs", "", "`file` of measured costs and prices; default: those of docs/scale.md")
 	chunks := flags.Float64("chunks", 1e9, "number of chunks")
 	rate := flags.Float64("rate", 1000, "questions a second")
+	tenants := flags.Float64("tenants", 0, "tenants that share both evenly, instead of the costs'")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -102,6 +103,9 @@ func runPlan(_ context.Context, args []string, out io.Writer) error {
 		if err := readJSON(*costs, &c); err != nil {
 			return err
 		}
+	}
+	if *tenants > 0 {
+		c.Tenants = *tenants
 	}
 	p, err := NewPlan(c, *chunks, *rate)
 	if err != nil {

@@ -13,7 +13,7 @@ type Costs struct {
 	Search       []Point `json:"search"`        // one hybrid search of so many chunks
 	Answer       float64 `json:"answer"`        // a question without its searches
 	Searches     float64 `json:"searches"`      // of a question
-	Steps        float64 `json:"steps"`         // of a question, each with a commit
+	Commits      float64 `json:"commits"`       // of a question: its steps, its begin and its end
 	Commit       float64 `json:"commit"`        // time of a commit of one tenant's journal; they are in turn
 	IndexBytes   float64 `json:"index_bytes"`   // of a chunk with its vector, in the index
 	StoreBytes   float64 `json:"store_bytes"`   // of a chunk with its document and vector, in the store
@@ -52,11 +52,11 @@ type Price struct {
 func measured() Costs {
 	return Costs{
 		Search:   []Point{{10_001, 0.242}, {200_000, 0.921}, {1_000_000, 4.75}},
-		Answer:   20.3,
+		Answer:   20.9,
 		Searches: 1,
-		Steps:    12, Commit: 0.231,
-		IndexBytes: 879, StoreBytes: 4000, JournalBytes: 40_000,
-		Tokens: 200, EmbedTokens: 8426,
+		Commits:  4.5, Commit: 0.231,
+		IndexBytes: 879, StoreBytes: 4420, JournalBytes: 20_300,
+		Tokens: 193, EmbedTokens: 8426,
 		Tenants: 1, ShardTo: 10e6, Replicas: 2, Busy: 0.6, KeepDays: 30, IngestDays: 7,
 		Prices: []Price{
 			{Cloud: "AWS", Machine: "m7g.large", Cores: 2, GiB: 8, Hour: 0.0816, Source: "us-east-1, June 2026, factualminds.com"},
@@ -95,7 +95,7 @@ type Plan struct {
 	IndexGB      float64 // of all replicas
 	StoreGB      float64
 	JournalGB    float64
-	Commits      float64 // a second
+	Commits      float64 // a second, of all tenants
 	JournalBusy  float64 // share of the time in which the journal of one tenant commits
 	Extrapolated bool    // a shard has more chunks than were measured
 }
@@ -122,7 +122,7 @@ func NewPlan(c Costs, chunks, rate float64) (Plan, error) {
 	p.MemoryGB = p.IndexGB
 	p.StoreGB = chunks * c.StoreBytes * c.Replicas / gb
 	p.JournalGB = rate * 86_400 * c.KeepDays * c.JournalBytes * c.Replicas / gb
-	p.Commits = rate * c.Steps
+	p.Commits = rate * c.Commits
 	p.JournalBusy = p.Commits / c.Tenants * c.Commit / 1000
 	p.Extrapolated = p.TenantChunks/shards > c.Search[len(c.Search)-1].Chunks
 	return p, nil

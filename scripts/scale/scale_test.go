@@ -225,7 +225,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = errors.Join(l.Finish(t.Context(), assay.RunDone, nil, ""), l.Close(), tenant.Close(), s.Close())
+	err = errors.Join(l.Finish(t.Context(), assay.RunDone, &assay.Answer{Status: assay.Answered}, ""), l.Close(), tenant.Close(), s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestRecord(t *testing.T) {
 func TestPlan(t *testing.T) {
 	c := measured()
 	c.Search = []Point{{1000, 1}, {2000, 3}}
-	c.Answer, c.Steps, c.Commit, c.Searches = 20, 10, 0.5, 2
+	c.Answer, c.Commits, c.Commit, c.Searches = 20, 10, 0.5, 2
 	c.IndexBytes, c.StoreBytes, c.JournalBytes, c.Tokens, c.EmbedTokens = 1000, 4000, 1e4, 100, 1000
 	c.ShardTo, c.Replicas, c.Busy, c.KeepDays, c.IngestDays = 4000, 2, 0.5, 10, 1
 	p, err := NewPlan(c, 8e6, 100)

@@ -140,7 +140,7 @@ func TestMoveKilledAtSteps(t *testing.T) {
 	for _, tenant := range []string{"acme", ""} {
 		t.Run("tenant "+tenant, func(t *testing.T) {
 			k := newKilling(t, tenant)
-			stride := 4
+			stride := 9
 			switch {
 			case os.Getenv("ASSAY_LONG") != "":
 				stride = 1
@@ -173,7 +173,7 @@ func TestMoveKilledAtSteps(t *testing.T) {
 
 // TestMoveKilled kills moves at random moments.
 func TestMoveKilled(t *testing.T) {
-	rounds := 25
+	rounds := 12
 	switch {
 	case os.Getenv("ASSAY_LONG") != "":
 		rounds = 300

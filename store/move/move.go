@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
@@ -88,12 +89,15 @@ func Move(ctx context.Context, from, to store.Store, o Options) (Report, error) 
 		o.Progress = func(string, string, int64) {}
 	}
 	m := &move{o: o, from: source, to: target, source: source.Mover(), target: target.Mover()}
-	names := []string{o.Tenant}
-	if o.Tenant == "" {
-		var err error
-		if names, err = from.Tenants(ctx); err != nil {
-			return Report{}, err
+	names, err := from.Tenants(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	if o.Tenant != "" {
+		if !slices.Contains(names, o.Tenant) { // opening the default tenant would create it
+			return Report{}, fmt.Errorf("there is no tenant %s: %w", o.Tenant, assay.ErrNotFound)
 		}
+		names = []string{o.Tenant}
 	}
 	if err := m.next(ctx, names); err != nil {
 		return Report{}, err
@@ -120,6 +124,9 @@ func (m *move) next(ctx context.Context, names []string) error {
 		return m.finish(ctx)
 	}
 	return m.source.Give(ctx, names[0], func(g relational.Given) (err error) {
+		if err := checkIdentity(g.Info.Identity); err != nil {
+			return err
+		}
 		staged, err := m.target.Stage(ctx, g.Info)
 		if err != nil {
 			return err
@@ -133,6 +140,16 @@ func (m *move) next(ctx context.Context, names []string) error {
 		m.report.Tenants = append(m.report.Tenants, t)
 		return m.next(ctx, names[1:])
 	})
+}
+
+// checkIdentity returns assay.ErrDamaged if a tenant's word is not one that rand.Text makes, because it
+// becomes part of the names of folders and schemas of the target.
+func checkIdentity(word string) error {
+	const least = 26
+	if len(word) < least || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return fmt.Errorf("the word %q of the tenant is not one of this program: %w", word, assay.ErrDamaged)
+	}
+	return nil
 }
 
 // tenant copies and verifies one tenant.

@@ -231,6 +231,9 @@ func TestMoveTenant(t *testing.T) {
 	if _, err := move.Move(ctx, from, to, move.Options{Tenant: "acme"}); !errors.Is(err, assay.ErrInvalid) {
 		t.Errorf("moved twice: %v", err)
 	}
+	if _, err := move.Move(ctx, from, to, move.Options{Tenant: store.DefaultTenant}); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("no default tenant: %v", err)
+	}
 	if _, err := move.Move(ctx, from, to, move.Options{Tenant: "nobody"}); !errors.Is(err, assay.ErrNotFound) {
 		t.Errorf("no tenant: %v", err)
 	}

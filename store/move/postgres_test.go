@@ -222,8 +222,11 @@ func TestPostgresKilled(t *testing.T) {
 		t.Run("tenant "+tenant, func(t *testing.T) {
 			want := mustMove(t, source, open(t, t.TempDir()), move.Options{Tenant: tenant, Searches: 2})
 			stride := 19
-			if os.Getenv("ASSAY_LONG") != "" {
+			switch {
+			case os.Getenv("ASSAY_LONG") != "":
 				stride = 3
+			case testing.Short():
+				stride = 47
 			}
 			for step := 1; ; step += stride {
 				address := newDatabase(t)

@@ -56,6 +56,7 @@ func parseURL(url string, o options) (*pgxpool.Config, error) {
 	p["statement_timeout"] = milliseconds(o.statementTimeout)
 	p["lock_timeout"] = milliseconds(min(lockWait, o.statementTimeout))
 	p["idle_in_transaction_session_timeout"] = milliseconds(idleWait)
+	p["idle_session_timeout"] = "0" // locks and listeners wait
 	p["tcp_keepalives_idle"] = "15"
 	p["tcp_keepalives_interval"] = "5"
 	p["tcp_keepalives_count"] = "3"

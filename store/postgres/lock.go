@@ -65,7 +65,7 @@ func (l *heldLock) connect(ctx context.Context) error {
 		return err
 	}
 	var ok bool
-	err = conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, []any{int64(lockBase + l.owner.number), int64(l.key)}, []any{&ok})
+	err = conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&ok})
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s is held", assay.ErrLocked, l.what)
 	}
@@ -86,21 +86,26 @@ func (l *heldLock) session(ctx context.Context) (*session, error) {
 	return l.conn, nil
 }
 
-// check returns assay.ErrLocked if another writer has had the lock since.
-func (l *heldLock) check(t *tx) error {
-	if l.token == 0 {
+// check returns assay.ErrLocked if the token is that of another writer, who has had the lock since.
+func (l *heldLock) check(token int64) error {
+	if l.token == 0 || token == l.token {
 		return nil
 	}
-	var token int64
-	err := t.s.row(`SELECT token FROM writer`, nil, []any{&token})
-	if err == nil && token != l.token {
-		err = fmt.Errorf("%s was lost, and another process has written since: %w", l.what, assay.ErrLocked)
-	}
-	return err
+	return fmt.Errorf("%s was lost, and another process has written since: %w", l.what, assay.ErrLocked)
 }
 
-// Close releases the lock.
-func (l *heldLock) Close() error { return wrap(l.conn.Close(), "release %s", l.what) }
+// Close releases the lock. A lock whose connection was lost is free already.
+func (l *heldLock) Close() error {
+	var held bool
+	err := l.conn.row(`SELECT pg_advisory_unlock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&held})
+	if isLost(err) {
+		return nil
+	}
+	return wrap(errors.Join(err, l.conn.Close()), "release %s", l.what)
+}
+
+// keys returns the parameters of queries about the lock.
+func (l *heldLock) keys() []any { return []any{int64(lockBase + l.owner.number), int64(l.key)} }
 
 // Lock implements store.Tenant. The lock ends with the connection that holds it.
 func (t *Tenant) Lock(ctx context.Context, name string) (io.Closer, error) {

@@ -138,11 +138,11 @@ DO $$ BEGIN CREATE ROLE ` + appRole + ` NOLOGIN; EXCEPTION WHEN duplicate_object
 `
 
 // grants lets the user of the address become both roles and the owner create schemas, as far as they
-// cannot yet.
+// cannot yet. Since version 16, who creates a role is a member that may not become it.
 const grants = `
-DO $$ BEGIN
-	IF NOT pg_has_role(session_user, '` + ownerRole + `', 'MEMBER') THEN EXECUTE format('GRANT ` + ownerRole + ` TO %I', session_user); END IF;
-	IF NOT pg_has_role(session_user, '` + appRole + `', 'MEMBER') THEN EXECUTE format('GRANT ` + appRole + ` TO %I', session_user); END IF;
+DO $$ DECLARE "right" text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END; BEGIN
+	IF NOT pg_has_role(session_user, '` + ownerRole + `', "right") THEN EXECUTE format('GRANT ` + ownerRole + ` TO %I', session_user); END IF;
+	IF NOT pg_has_role(session_user, '` + appRole + `', "right") THEN EXECUTE format('GRANT ` + appRole + ` TO %I', session_user); END IF;
 	IF NOT has_database_privilege('` + ownerRole + `', current_database(), 'CREATE') THEN
 		EXECUTE format('GRANT CREATE ON DATABASE %I TO ` + ownerRole + `', current_database());
 	END IF;

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
@@ -369,11 +370,14 @@ func (m schemaMover) adoptAll(ctx context.Context, tenants []*relational.Staged,
 	}
 	x := system.Place.(*stagedSchemas)
 	err = m.s.asOwner(ctx, func(c *session) error {
+		from := x.schema(runsPart)
 		for _, t := range relational.RunsTables() {
-			err := c.script(ctx, fmt.Sprintf(`DROP TABLE %[1]s.%[2]s CASCADE; ALTER TABLE %[3]s.%[2]s SET SCHEMA %[1]s`, systemSchema, t.Name, x.schema(runsPart)))
-			if err != nil {
+			if err := c.script(ctx, fmt.Sprintf(`DROP TABLE %[1]s.%[2]s CASCADE; ALTER TABLE %[3]s.%[2]s SET SCHEMA %[1]s`, systemSchema, t.Name, from)); err != nil {
 				return err
 			}
+		}
+		if err := c.script(ctx, strings.NewReplacer("{from}", from, "{to}", systemSchema).Replace(moveFunctions)); err != nil {
+			return err
 		}
 		if err := c.script(ctx, `SET LOCAL search_path = `+systemSchema+`, pg_temp`); err != nil {
 			return err
@@ -391,6 +395,15 @@ func (m schemaMover) adoptAll(ctx context.Context, tenants []*relational.Staged,
 	}
 	return err
 }
+
+// moveFunctions moves the functions of triggers from one schema to another after their tables.
+const moveFunctions = `
+DO $$ DECLARE name text; BEGIN
+	FOR name IN SELECT proname FROM pg_proc WHERE pronamespace = '{from}'::regnamespace LOOP
+		EXECUTE format('DROP FUNCTION IF EXISTS {to}.%I', name);
+		EXECUTE format('ALTER FUNCTION {from}.%I SET SCHEMA {to}', name);
+	END LOOP;
+END $$`
 
 // numbers implements relational.Numbering. Columns named number are identity columns, whose sequences belong
 // to the role that owns the tables; those of waiting_acts are given by a trigger.

@@ -105,7 +105,7 @@ func (s *server) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := pgx.Connect(context.Background(), s.url(s.port))
 		if err == nil {
 			_ = conn.Close(context.Background())
@@ -243,7 +243,7 @@ func (l *load) appendRecords() {
 func (l *load) wait(more int64) {
 	l.t.Helper()
 	documents, records := l.documents.Load()+more, l.records.Load()+more
-	for deadline := time.Now().Add(3 * time.Minute); l.documents.Load() < documents || l.records.Load() < records; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(8 * time.Minute); l.documents.Load() < documents || l.records.Load() < records; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%d documents and %d records are acknowledged, want %d and %d", l.documents.Load(), l.records.Load(), documents, records)
 		}
@@ -370,13 +370,16 @@ func checkReplica(t *testing.T, address string) {
 	}
 }
 
-// TestPowerfulRole refuses a server where the application's role may bypass row-level security.
+// TestPowerfulRole prepares a new server as a user who may create roles and owns the database, and refuses the
+// server where the application's role may bypass row-level security.
 func TestPowerfulRole(t *testing.T) {
 	s := newServer(t, serverFolder(t), "data")
 	s.run("initdb", "-N", "-D", s.dir, "-U", "assay", "-A", "trust", "-E", "UTF8")
 	s.start()
 	address := s.url(s.port)
-	if err := mustOpen(t, address, WithFolder(t.TempDir())).CreateTenant(t.Context(), "acme", store.Act{}); err != nil {
+	admin(t, address, `CREATE ROLE creator LOGIN CREATEROLE`, `CREATE DATABASE own OWNER creator`)
+	own := mustOpen(t, strings.NewReplacer("assay@", "creator@", "/postgres?", "/own?").Replace(address), WithFolder(t.TempDir()))
+	if err := own.CreateTenant(t.Context(), "acme", store.Act{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, with := range []string{"ALTER ROLE %s BYPASSRLS", "ALTER ROLE %s NOBYPASSRLS SUPERUSER", "ALTER ROLE %s NOSUPERUSER; GRANT " + ownerRole + " TO %s"} {

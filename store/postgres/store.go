@@ -213,6 +213,3 @@ func (s *Store) checkReadOnly() error {
 	}
 	return nil
 }
-
-// KeepReplaced is how long a replaced or deleted version is kept, whether it is cited or not.
-const KeepReplaced = relational.KeepReplaced

@@ -152,16 +152,19 @@ func (t *tx) begin(ctx context.Context, u *updater) error {
 	t.s.ctx = ctx
 	defer func() { t.s.ctx = context.Background() }()
 	t.s.prefix = []call{{query: beginWrite}, {query: enterQuery, args: u.d.enter}, {query: lockQuery, args: u.d.lock}}
-	if err := t.s.row(xidQuery, nil, []any{&t.xid, &t.timeline}); err != nil {
-		if isLocked(err) {
-			err = fmt.Errorf("other processes have been writing for %s: %w", lockWait, err)
-		}
-		return err
+	var token int64
+	query, dest := xidQuery, []any{&t.xid, &t.timeline}
+	if u.held != nil {
+		query, dest = xidQuery+`, (SELECT token FROM writer)`, append(dest, &token)
 	}
-	if u.held == nil {
-		return nil
+	err := t.s.row(query, nil, dest)
+	switch {
+	case isLocked(err):
+		return fmt.Errorf("other processes have been writing for %s: %w", lockWait, err)
+	case err == nil && u.held != nil:
+		return u.held.check(token)
 	}
-	return u.held.check(t)
+	return err
 }
 
 // rollback undoes the change. Its error is ignored: a lost connection ends the transaction too.

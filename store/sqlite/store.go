@@ -66,11 +66,15 @@ type Option struct{ set func(*relational.Options) }
 
 // WithClock sets the clock, which is time.Now by default. Leases, the times of runs and Prune use
 // it.
-func WithClock(now func() time.Time) Option { return Option{func(o *relational.Options) { o.Now = now }} }
+func WithClock(now func() time.Time) Option {
+	return Option{func(o *relational.Options) { o.Now = now }}
+}
 
 // WithLeaseTime sets how long the lease of a process on another machine counts after its last
 // renewal; the default is 30 seconds. Leases are renewed three times as often.
-func WithLeaseTime(d time.Duration) Option { return Option{func(o *relational.Options) { o.LeaseTime = d }} }
+func WithLeaseTime(d time.Duration) Option {
+	return Option{func(o *relational.Options) { o.LeaseTime = d }}
+}
 
 // Open opens the data directory at dir. It creates one if dir is missing or empty. If the directory
 // contains anything else, the error is assay.ErrForeign and nothing is written. The error is

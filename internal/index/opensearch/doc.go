@@ -1,4 +1,4 @@
-// Package opensearch is an index.Index on an OpenSearch cluster: sharded, replicated and searched by
+// Package opensearch is an index on an OpenSearch cluster: sharded, replicated and searched by
 // any number of processes. It is derived from an index.Source, and one process writes it.
 //
 // A [Cluster] is a connection, and [Cluster.Open] returns the [Index] of one tenant. Each tenant has

@@ -33,14 +33,14 @@ func (x *Index) flush(ctx context.Context, rebuild bool) error {
 		return err
 	}
 	defer func() { <-x.writing }()
-	if err := x.catchUp(ctx, rebuild); err != nil {
+	if err := x.update(ctx, rebuild); err != nil {
 		return fmt.Errorf("flush index to OpenSearch: %w", err)
 	}
 	return nil
 }
 
-// catchUp brings the index up to date. The caller holds x.writing.
-func (x *Index) catchUp(ctx context.Context, rebuild bool) error {
+// update brings the index up to date. The caller holds x.writing.
+func (x *Index) update(ctx context.Context, rebuild bool) error {
 	st, err := x.cluster.readState(ctx, x.alias, x.lastKnown())
 	if err != nil && !errors.Is(err, assay.ErrForeign) {
 		return err

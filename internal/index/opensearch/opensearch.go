@@ -19,7 +19,7 @@ import (
 // search that takes longer begins again.
 const defaultGrace = time.Minute
 
-// An Index is the index of one tenant. It implements index.Index, except that a search sees the
+// An Index is the index of one tenant. It implements index.Follower, except that a search sees the
 // changes up to the last Flush, without the documents that changed since then.
 type Index struct {
 	cluster  *Cluster
@@ -43,7 +43,7 @@ type Index struct {
 	writing chan struct{}
 }
 
-var _ index.Index = (*Index)(nil)
+var _ index.Follower = (*Index)(nil)
 
 // Open opens the index of a tenant, which is derived from a source. The tenant's name is not sent: the
 // names of indexes have a digest of it. If there is no index yet, searches find nothing until the
@@ -119,6 +119,14 @@ func (x *Index) Close() error {
 
 // Sequence implements index.Index.
 func (x *Index) Sequence() int64 { return x.sequence.Load() }
+
+// CatchUp implements index.Follower. It reads what changed since the last Flush, and writes nothing.
+func (x *Index) CatchUp(ctx context.Context) error {
+	if err := x.read(ctx, func(*view) error { return nil }); err != nil {
+		return fmt.Errorf("catch up: %w", err)
+	}
+	return nil
+}
 
 // A view is what one search reads: a state of the index and the documents that changed since.
 type view struct {

@@ -18,7 +18,7 @@ import (
 // with one that keeps half of them and with one that keeps one in a hundred.
 func TestRecall(t *testing.T) {
 	const dimensions, queries = 64, 20
-	chunks := indextest.Rounds(5_000, 20_000, 200_000)
+	chunks := indextest.Rounds(3_000, 20_000, 200_000)
 	r := rand.New(rand.NewPCG(5, 6))
 	vector := func() []float32 {
 		centre := rand.New(rand.NewPCG(r.Uint64N(50), 0))
@@ -33,7 +33,7 @@ func TestRecall(t *testing.T) {
 	vectors := make(map[string][]float32)
 	number := make(map[string]int) // of each chunk
 	for i := range chunks {
-		e := indextest.NewEntry("c", fmt.Sprint(i), "", fmt.Sprint("word", i%100, " text ", i%7))
+		e := indextest.NewEntry("c", fmt.Sprint(i), "", fmt.Sprint("word", i%100, " text ", i%7, " number ", i))
 		e.Document.Metadata = assay.Metadata{"n": assay.NumberValue(float64(i % 100))}
 		entries = append(entries, e)
 		vectors[e.Chunks[0].ID], number[e.Chunks[0].ID] = vector(), i

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,9 +14,13 @@ import (
 
 // A build is an HNSW index that is being built.
 type build struct {
-	done chan struct{}
-	err  error
+	done  chan struct{}
+	err   error
+	ended time.Time
 }
+
+// buildPause is the time after a failed build before another search tries again.
+const buildPause = time.Minute
 
 // Limits of the dimensions of HNSW indexes, on vectors and on vectors of 16 bits per dimension.
 const (
@@ -60,7 +65,7 @@ func indexValid(ctx context.Context, q querier, schema, name string) (valid bool
 }
 
 // buildIndex starts to build a model's HNSW index for a metric, unless a process is building it.
-// Until it exists, searches read all vectors. A build that failed is tried again by a later search.
+// Until it exists, searches read all vectors.
 func (x *Index) buildIndex(schema string, m model, metric index.Metric) {
 	if m.dimensions > maxIndexedHalf {
 		return
@@ -68,7 +73,7 @@ func (x *Index) buildIndex(schema string, m model, metric index.Metric) {
 	name := indexName(m.no, metric)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if before := x.builds[name]; x.closed || before != nil && before.running() {
+	if before := x.builds[name]; x.closed || before != nil && (before.running() || before.err != nil && time.Since(before.ended) < buildPause) {
 		return
 	}
 	b := &build{done: make(chan struct{})}
@@ -78,6 +83,7 @@ func (x *Index) buildIndex(schema string, m model, metric index.Metric) {
 		defer x.calls.Done()
 		defer close(b.done)
 		b.err = x.build(x.lifetime, m, metric)
+		b.ended = time.Now()
 	}()
 }
 

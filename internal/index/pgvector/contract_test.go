@@ -24,7 +24,7 @@ func TestContract(t *testing.T) { indextest.Run(t, opener(t, defaultSettings), l
 // batches, and a hundred vectors an HNSW index.
 func TestContractSmall(t *testing.T) { indextest.Run(t, opener(t, smallSettings), levels) }
 
-var smallSettings = settings{batchBytes: 1500, vectorBytes: 1000, counts: 50, exact: 100, scan: 100}
+var smallSettings = settings{batchBytes: 6000, vectorBytes: 1000, counts: 200, exact: 100, scan: 100}
 
 // database returns the URL of a database of its own on the server of scripts/postgres.
 func database(t testing.TB) string {

@@ -1,10 +1,13 @@
 package pgvector
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/assay-rag/assay"
 )
@@ -23,13 +26,62 @@ func (a *arguments) add(value any) string {
 type scope struct {
 	classes []int32
 	filter  assay.Filter // checked
+
+	// documents are the numbers of the documents of the scope if there is a filter that keeps few;
+	// else nil. They let the planner begin with them.
+	documents []int64
+}
+
+// maxDocuments is the largest number of scope.documents.
+const maxDocuments = 5_000
+
+// scope returns the scope of a query in the snapshot of tx. The filter must have passed
+// checkFilter.
+func (v *sight) scope(ctx context.Context, tx pgx.Tx, q assay.Query) (scope, error) {
+	s := scope{classes: v.within(q.Collections), filter: q.Filter}
+	if q.Filter.IsZero() {
+		return s, nil
+	}
+	var a arguments
+	query := `SELECT d.no FROM document d WHERE ` + filterSQL(s.filter, &a)
+	key := fmt.Sprintf("%s %q %q", query, a, q.Collections)
+	v.mu.Lock()
+	known, ok := v.kept[key]
+	v.mu.Unlock()
+	if ok {
+		s.documents = known
+		return s, nil
+	}
+	query += ` AND d.class = ANY(` + a.add(s.classes) + `::int[]) LIMIT ` + a.add(maxDocuments+1)
+	rows, err := tx.Query(ctx, query, a...)
+	if err != nil {
+		return s, err
+	}
+	if s.documents, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
+		return s, err
+	}
+	if len(s.documents) > maxDocuments {
+		s.documents = nil
+	} else if s.documents == nil {
+		s.documents = []int64{}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.kept) >= maxKept {
+		clear(v.kept)
+	}
+	v.kept[key] = s.documents
+	return s, nil
 }
 
 // where returns the condition that a row of the table chunk or passage, with the given alias, is in
 // the scope. Every statement that reads such rows for a search has it, or whereVector.
 func (s scope) where(alias string, a *arguments) string {
 	condition := alias + `.class = ANY(` + a.add(s.classes) + `::int[])`
-	if s.filter.IsZero() {
+	switch {
+	case s.documents != nil:
+		return condition + ` AND ` + alias + `.document = ANY(` + a.add(s.documents) + `::bigint[])`
+	case s.filter.IsZero():
 		return condition
 	}
 	return condition + ` AND EXISTS (SELECT FROM document d WHERE d.no = ` + alias + `.document AND ` + filterSQL(s.filter, a) + `)`
@@ -37,6 +89,9 @@ func (s scope) where(alias string, a *arguments) string {
 
 // whereVector returns the condition that a row v of a table vector_NO is in the scope.
 func (s scope) whereVector(a *arguments) string {
+	if s.documents != nil {
+		return `v.document = ANY(` + a.add(s.documents) + `::bigint[])`
+	}
 	return `EXISTS (SELECT FROM document d WHERE d.no = v.document AND d.class = ANY(` + a.add(s.classes) + `::int[]) AND ` + filterSQL(s.filter, a) + `)`
 }
 

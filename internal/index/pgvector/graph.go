@@ -81,7 +81,9 @@ func (g *passageGraph) start(access assay.Access, q assay.Query) error {
 	if err := seen.checkFilter(g.ctx, g.tx, q.Filter); err != nil {
 		return err
 	}
-	g.scope = scope{seen.within(q.Collections), q.Filter}
+	if g.scope, err = seen.scope(g.ctx, g.tx, q); err != nil {
+		return err
+	}
 	if q.Filter.IsZero() {
 		const query = `SELECT coalesce(sum(n), 0)::bigint FROM count WHERE what = $1 AND name = '' AND class = ANY($2::int[])`
 		return g.tx.QueryRow(g.ctx, query, countChunks, g.scope.classes).Scan(&g.passages)

@@ -3,6 +3,7 @@ package pgvector
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,11 +16,15 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // TestMeasure prints the costs of searches beside those of the index of package index, on as many
 // chunks of real text as ASSAY_MEASURE says. Half of the documents have an ACL that excludes the
-// second access.
+// second access. Vectors are by the embedded encoder for the first chunks, as many as
+// ASSAY_MEASURE_ENCODED says (6,000); each other is one of them moved by half the difference of two
+// others, which keeps the directions in which they vary.
 func TestMeasure(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("ASSAY_MEASURE"))
 	if err != nil {
@@ -53,16 +58,19 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	source := indextest.NewSource("measure")
 	entries, texts := realChunks(t, n)
 	source.Put(entries...)
-	p := newProjection(384, texts)
+	encoder, err := embedded.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_MEASURE_ENCODED"), "6000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := encode384(t, encoder, llm.Passage, texts[:min(n, encoded)])
 	vectors := make(map[string][]float32)
 	for _, e := range entries {
-		document := p.vector(e.Document.Text)
 		for _, c := range e.Chunks {
-			v := p.vector(e.Document.Text[c.Start:c.End])
-			for k := range v {
-				v[k] += document[k] / 2
-			}
-			vectors[c.ID] = v
+			vectors[c.ID] = between(known, len(vectors))
 		}
 	}
 	t.Logf("%d documents, %d chunks, %d vectors", len(entries), n, len(vectors))
@@ -92,9 +100,11 @@ func newMeasurement(t *testing.T, n int) *measurement {
 		for i, r := range readRows(t, filepath.Join(testdata(t), "retrieval", set, "queries.jsonl")) {
 			if i < 70 {
 				m.questions = append(m.questions, r.Text)
-				m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: p.vector(r.Text)})
 			}
 		}
+	}
+	for _, v := range encode384(t, encoder, llm.Query, m.questions) {
+		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
 	}
 	began := time.Now()
 	if _, err := x.Nearest(t.Context(), assay.Principal{User: "ann"}.Access(), assay.Query{Limit: 10}, m.vectors[0]); err != nil {
@@ -106,6 +116,40 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	size, err := x.Size(t.Context())
 	t.Logf("HNSW index in %.1f s; %.0f MB, %v", time.Since(began).Seconds(), float64(size)/1e6, err)
 	return m
+}
+
+// encode384 returns the vectors of texts.
+func encode384(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []string) [][]float32 {
+	var list [][]float32
+	for batch := range slices.Chunk(texts, 64) {
+		vectors, err := encoder.Embed(t.Context(), purpose, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vectors {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// between returns vector i of an extended set of unit vectors.
+func between(known [][]float32, i int) []float32 {
+	if i < len(known) {
+		return known[i]
+	}
+	random := rand.New(rand.NewPCG(5, uint64(i)))
+	v := slices.Clone(known[i%len(known)])
+	a, b := known[random.IntN(len(known))], known[random.IntN(len(known))]
+	sum := 0.0
+	for j := range v {
+		v[j] += (a[j] - b[j]) / 2
+		sum += float64(v[j]) * float64(v[j])
+	}
+	for j := range v {
+		v[j] /= float32(math.Sqrt(sum))
+	}
+	return v
 }
 
 // realChunks returns n chunks of about 120 words of the shared corpora and retrieval sets, in

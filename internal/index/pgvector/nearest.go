@@ -99,7 +99,10 @@ func (x *Index) nearest(ctx context.Context, s *snapshot, access assay.Access, q
 	if s.model.dimensions == 0 || seen.chunks == 0 {
 		return result, nil
 	}
-	n := neighbours{Index: x, tx: s.tx, model: s.model, scope: scope{seen.within(q.Collections), q.Filter}, vector: v, limit: q.Limit}
+	n := neighbours{Index: x, tx: s.tx, model: s.model, vector: v, limit: q.Limit}
+	if n.scope, err = seen.scope(ctx, s.tx, q); err != nil {
+		return result, err
+	}
 	covered, err := n.count(ctx, seen)
 	if err != nil {
 		return result, err

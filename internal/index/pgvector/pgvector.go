@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,15 +236,21 @@ type snapshot struct {
 	tx pgx.Tx
 }
 
-// current runs f on a snapshot that includes everything that the source had committed when current
+// current runs f, once or twice, on a snapshot that includes everything that the source had committed when current
 // was called, and all vectors of the named model; empty: of none.
 func (x *Index) current(ctx context.Context, name string, f func(s *snapshot) error) error {
-	s, err := x.begin(ctx, name)
-	if err != nil {
-		return err
+	for again := true; ; again = false {
+		s, err := x.begin(ctx, name)
+		if err != nil {
+			return err
+		}
+		err = f(s)
+		err = cmp.Or(ctx.Err(), errors.Join(err, endTx(ctx, s.tx)))
+		if !again || !missing(err) {
+			return err
+		}
+		// The vectors of a model were dropped since the snapshot was taken.
 	}
-	err = f(s)
-	return cmp.Or(ctx.Err(), errors.Join(err, endTx(ctx, s.tx)))
 }
 
 // begin returns the snapshot of current. The caller must end its transaction.
@@ -254,7 +259,7 @@ func (x *Index) begin(ctx context.Context, name string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for prepared := false; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -276,7 +281,8 @@ func (x *Index) begin(ctx context.Context, name string) (*snapshot, error) {
 		if err == nil {
 			err = x.update(ctx, name)
 		}
-		if dropped(err) {
+		if missing(err) && !prepared { // the schema was dropped
+			prepared = true
 			err = x.prepareAgain(ctx)
 		}
 		if err != nil && !errors.Is(err, errRestart) {
@@ -285,10 +291,10 @@ func (x *Index) begin(ctx context.Context, name string) (*snapshot, error) {
 	}
 }
 
-// dropped reports whether an error is that of a schema that was dropped.
-func dropped(err error) bool {
+// missing reports whether an error is that of a table that does not exist.
+func missing(err error) bool {
 	var failed *pgconn.PgError
-	return errors.As(err, &failed) && failed.Code == "42P01" && strings.Contains(failed.Message, `"state"`)
+	return errors.As(err, &failed) && failed.Code == "42P01"
 }
 
 // prepareAgain creates the schema after it was dropped.

@@ -208,7 +208,7 @@ func TestNewer(t *testing.T) {
 func TestMove(t *testing.T) {
 	t.Parallel()
 	source := indextest.NewSource("a")
-	e, other := indextest.NewEntry("c", "1", "", "needle"), indextest.NewEntry("c", "2", "", "needle")
+	e, other := indextest.NewEntry("c", "1", "", "needle"), indextest.NewEntry("c", "2", "", "needle and thread")
 	source.Put(e, other)
 	source.PutVectors("m", map[string][]float32{e.Chunks[0].ID: {1, 2}})
 	x := opener(t, defaultSettings)(t, source, t.TempDir()).(*Index)

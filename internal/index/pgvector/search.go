@@ -47,7 +47,10 @@ func (x *Index) search(ctx context.Context, s *snapshot, access assay.Access, q 
 	if err := seen.checkFilter(ctx, s.tx, q.Filter); err != nil {
 		return result, err
 	}
-	t := textSearch{tx: s.tx, seen: seen, scope: scope{seen.within(q.Collections), q.Filter}, limit: q.Limit}
+	t := textSearch{tx: s.tx, seen: seen, limit: q.Limit}
+	if t.scope, err = seen.scope(ctx, s.tx, q); err != nil {
+		return result, err
+	}
 	if err := t.lookUp(ctx, q.Text); err != nil {
 		return result, err
 	}
@@ -138,7 +141,7 @@ func (t *textSearch) lookUp(ctx context.Context, text string) error {
 // MaxScore strategy), and common forms are looked up only in the chunks that have a rare one.
 func (t *textSearch) run(ctx context.Context) ([]index.Hit, int, error) {
 	rare, sum := 0, 0
-	for rare < len(t.forms) && sum < 4*t.limit {
+	for rare < len(t.forms) && (sum < 4*t.limit || t.scope.documents != nil) {
 		sum += t.forms[rare].eligible
 		rare++
 	}

@@ -26,6 +26,7 @@ type sight struct {
 	mu    sync.Mutex
 	kinds map[string][]assay.ValueKind // of the metadata keys looked up so far
 	any   map[string]int               // visible chunks that have any of several terms
+	kept  map[string][]int64           // scope.documents, by filter and collections
 }
 
 // sightCache caches sights, with the most recently used last.
@@ -39,10 +40,12 @@ type cachedSight struct {
 	sight *sight
 }
 
-// maxSights and maxLookups are the numbers of sights and of lookups in each that are cached.
+// maxSights, maxLookups and maxKept are the numbers of sights, and of lookups and documents of filters
+// in each, that are cached.
 const (
 	maxSights  = 64
 	maxLookups = 256
+	maxKept    = 8
 )
 
 func (c *sightCache) get(key string) *sight {
@@ -80,7 +83,7 @@ func (x *Index) sight(ctx context.Context, s *snapshot, access assay.Access) (*s
 }
 
 func readSight(ctx context.Context, tx pgx.Tx, access assay.Access) (*sight, error) {
-	seen := &sight{collections: make(map[int32]string), kinds: make(map[string][]assay.ValueKind), any: make(map[string]int)}
+	seen := &sight{collections: make(map[int32]string), kinds: make(map[string][]assay.ValueKind), any: make(map[string]int), kept: make(map[string][]int64)}
 	var collections []string // nil: all
 	if narrowed := access.Collections(); narrowed != nil {
 		collections = encodeAll(narrowed)

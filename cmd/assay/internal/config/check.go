@@ -57,6 +57,7 @@ func (s *Set) Check(ctx context.Context, offline bool) []Check {
 	x.add(x.reranker)
 	x.add(x.web)
 	x.add(x.managed)
+	x.add(x.services)
 	return x.wait()
 }
 

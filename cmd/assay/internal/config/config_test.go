@@ -351,7 +351,7 @@ func TestDocumentedExample(t *testing.T) {
 	if err := os.WriteFile(keyFile, []byte("k"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(string(m[1]), "/run/secrets/anthropic", keyFile)
+	text := strings.NewReplacer("/run/secrets/anthropic", keyFile, "/run/secrets/assay-database", keyFile).Replace(string(m[1]))
 	c := mustLoad(t, text, env{"LAB_GATEWAY_TOKEN": "t", "OPENAI_API_KEY": "k", "LAB_KEY": "k"})
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings: %q", c.Warnings)

@@ -165,6 +165,11 @@ func (c *Config) Destinations() []Destination {
 	if w := c.Web; w != nil {
 		out = append(out, Destination{egress.Search, w.Provider, w.base(), scopeOf(c.Egress, egress.Search, w.base())})
 	}
+	for _, s := range c.Services {
+		if address := s.in.baseURL(); address != "" {
+			out = append(out, Destination{egress.Provider, s.Name, address, c.serviceScope(s.in)})
+		}
+	}
 	for _, issuer := range c.Identity.Issuers {
 		out = append(out, Destination{egress.Identity, issuer.Name, cmp.Or(issuer.JWKS, issuer.URL), c.identityScope()})
 	}

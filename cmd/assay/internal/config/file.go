@@ -36,6 +36,7 @@ type file struct {
 	Models    map[string]fileModel    `yaml:"models"`
 	Web       *fileWeb                `yaml:"web"`
 	Managed   *fileManaged            `yaml:"managed"`
+	Services  map[string]fileService  `yaml:"services"`
 	Identity  *fileIdentity           `yaml:"identity"`
 	Egress    *fileEgress             `yaml:"egress"`
 	Server    *fileServer             `yaml:"server"`

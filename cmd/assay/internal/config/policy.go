@@ -81,6 +81,17 @@ func (c *Config) resources(name string) bedrock.Resources {
 	for _, a := range aws.Agents {
 		r.Agents = append(r.Agents, a.ID+"/"+a.Alias)
 	}
+	for _, s := range c.Services {
+		k := s.in.KnowledgeBase
+		if _, provider := s.in.aws(); k == nil || provider != name {
+			continue
+		}
+		base := bedrock.KnowledgeBase{ID: k.ID, RerankModel: k.Rerank}
+		if k.Implicit != nil {
+			base.ImplicitModel = k.Implicit.Model
+		}
+		r.KnowledgeBases = append(slices.DeleteFunc(r.KnowledgeBases, func(other bedrock.KnowledgeBase) bool { return other.ID == k.ID }), base)
+	}
 	if m := c.Managed; m != nil && m.Provider == name && m.KnowledgeBase != "" {
 		if !slices.ContainsFunc(r.KnowledgeBases, func(k bedrock.KnowledgeBase) bool { return k.ID == m.KnowledgeBase }) {
 			r.KnowledgeBases = append(r.KnowledgeBases, bedrock.KnowledgeBase{ID: m.KnowledgeBase})

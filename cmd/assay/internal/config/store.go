@@ -26,9 +26,8 @@ const (
 
 // The values of Store.Index.
 const (
-	OwnIndex   = "own"        // derived on this machine from the store's changes
-	PGVector   = "pgvector"   // in the store's database
-	OpenSearch = "opensearch" // in a cluster
+	OwnIndex = "own"      // derived on this machine from the store's changes
+	PGVector = "pgvector" // in the store's database
 )
 
 // StoreQueue is the value of the queue's address that means the store's database.
@@ -191,7 +190,7 @@ func (c *Config) store(flags StoreFlags) (Store, error) {
 
 // index reads the kind of the index.
 func (c *Config) index(s *Store, flag, inFile string) error {
-	kinds := []string{OwnIndex, PGVector, OpenSearch}
+	kinds := []string{OwnIndex, PGVector}
 	detail := "want one of " + strings.Join(kinds, ", ")
 	for _, x := range []struct{ value, where string }{{flag, "--index"}, {c.getenv(indexVariable), indexVariable}, {inFile, ""}} {
 		switch {
