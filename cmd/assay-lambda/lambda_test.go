@@ -250,6 +250,15 @@ func exchange(t *testing.T, method, url, body string, status int) map[string]any
 	return v
 }
 
+// TestLicenses checks that the licences of the program are part of it.
+func TestLicenses(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := (&program{out: &out}).run(t.Context(), []string{"licenses"}); err != nil || !strings.Contains(out.String(), "github.com/aws/aws-lambda-go") {
+		t.Errorf("%d bytes of licences: %v", out.Len(), err)
+	}
+}
+
 // TestModes checks that the program refuses to guess what it is.
 func TestModes(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@
 //	assay-lambda lambda      answers the Lambda Runtime API; the default where AWS_LAMBDA_RUNTIME_API is set
 //	assay-lambda agentcore   serves /invocations and /ping on port 8080
 //	assay-lambda worker      reads the queue ASSAY_QUEUE_URL
+//	assay-lambda licenses    prints the licences of what is part of this program
 //
 // It is configured by the environment:
 //
@@ -30,6 +31,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/notices"
 	"github.com/assay-rag/assay/standalone"
 	"github.com/assay-rag/assay/stepfn"
 	"github.com/assay-rag/assay/store"
@@ -40,7 +42,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	p := &program{getenv: os.Getenv, log: os.Stderr}
+	p := &program{getenv: os.Getenv, out: os.Stdout, log: os.Stderr}
 	if err := p.run(ctx, os.Args[1:]); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "assay-lambda:", err)
 		os.Exit(assay.ExitCode(err))
@@ -49,8 +51,8 @@ func main() {
 
 // A program is the environment of this process.
 type program struct {
-	getenv func(string) string
-	log    io.Writer
+	getenv   func(string) string
+	out, log io.Writer
 }
 
 // runtimeVariable is set by Lambda.
@@ -58,14 +60,30 @@ const runtimeVariable = "AWS_LAMBDA_RUNTIME_API"
 
 // run runs the program in the mode that args name.
 func (p *program) run(ctx context.Context, args []string) error {
-	modes := map[string]func(context.Context) error{"lambda": p.lambda, "agentcore": p.agentcore, "worker": p.worker}
+	modes := map[string]func(context.Context) error{"lambda": p.lambda, "agentcore": p.agentcore, "worker": p.worker, "licenses": p.licenses}
 	if len(args) == 0 && p.getenv(runtimeVariable) != "" {
 		args = []string{"lambda"}
 	}
 	if len(args) != 1 || modes[args[0]] == nil {
-		return fmt.Errorf("want one of lambda, agentcore and worker: %w", assay.ErrInvalid)
+		return fmt.Errorf("want one of lambda, agentcore, worker and licenses: %w", assay.ErrInvalid)
 	}
 	return modes[args[0]](ctx)
+}
+
+// licenses prints the licences of what is part of this program.
+func (p *program) licenses(context.Context) error {
+	all, err := notices.All()
+	if err != nil {
+		return err
+	}
+	for _, n := range all {
+		for _, t := range n.Texts {
+			if _, err := fmt.Fprintf(p.out, "%s %s: %s\n\n%s\n\n", n.Name, n.Version, t.File, t.Text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // principal returns the user on whose behalf all questions are asked.

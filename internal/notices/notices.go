@@ -1,5 +1,5 @@
-// Package notices has the licences of everything that the program assay contains: Go's library, the
-// modules that it is linked with, and the data and programs that are embedded in it.
+// Package notices has the licences of everything that the programs assay and assay-lambda contain: Go's
+// library, the modules that they are linked with, and the data and programs that are embedded in them.
 //
 // The texts are embedded, compressed, from notices.json.gz. After a change of dependencies write it
 // again:

@@ -20,7 +20,7 @@ func TestModules(t *testing.T) {
 	for _, n := range all {
 		versions[n.Name] = n.Version
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/assay")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/assay", "./cmd/assay-lambda")
 	cmd.Dir, cmd.Stderr = filepath.Join("..", ".."), os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOFLAGS=-mod=readonly")
 	out, err := cmd.Output()

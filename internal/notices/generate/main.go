@@ -116,7 +116,7 @@ type listed struct {
 
 // list adds the modules of the program on one system.
 func list(root, system string, modules map[string]*module) error {
-	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/assay")
+	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/assay", "./cmd/assay-lambda")
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := cmd.Output()
