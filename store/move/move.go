@@ -115,7 +115,6 @@ type move struct {
 	report Report
 	bytes  int64
 	staged []*relational.Staged
-	infos  map[string]store.TenantInfo
 }
 
 // next copies the first tenant, and calls itself with the others while that is frozen.

@@ -126,9 +126,7 @@ func encode384(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range vectors {
-			list = append(list, v)
-		}
+		list = append(list, vectors...)
 	}
 	return list
 }
