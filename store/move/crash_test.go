@@ -137,15 +137,15 @@ func (k *killing) check(t *testing.T) bool {
 
 // TestMoveKilledAtSteps kills a move at each of its steps.
 func TestMoveKilledAtSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes under the race detector; without -short it runs")
+	}
 	for _, tenant := range []string{"acme", ""} {
 		t.Run("tenant "+tenant, func(t *testing.T) {
 			k := newKilling(t, tenant)
 			stride := 9
-			switch {
-			case os.Getenv("ASSAY_LONG") != "":
+			if os.Getenv("ASSAY_LONG") != "" {
 				stride = 1
-			case testing.Short():
-				stride = 17
 			}
 			killed := 0
 			for step := 1; ; step += stride {
@@ -173,12 +173,12 @@ func TestMoveKilledAtSteps(t *testing.T) {
 
 // TestMoveKilled kills moves at random moments.
 func TestMoveKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes under the race detector; without -short it runs")
+	}
 	rounds := 12
-	switch {
-	case os.Getenv("ASSAY_LONG") != "":
+	if os.Getenv("ASSAY_LONG") != "" {
 		rounds = 300
-	case testing.Short():
-		rounds = 4
 	}
 	for _, tenant := range []string{"acme", ""} {
 		t.Run("tenant "+tenant, func(t *testing.T) {

@@ -448,6 +448,9 @@ func TestMoveCancelled(t *testing.T) {
 
 // TestMoveTampered alters a store behind its back. It is not moved.
 func TestMoveTampered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes under the race detector; without -short it runs")
+	}
 	for name, alteration := range map[string]struct{ database, statement string }{
 		"header":    {"runs.db", `UPDATE log SET header = replace(header, '"kind":"search"', '"kind":"read"') WHERE sequence = (SELECT MAX(sequence) FROM records)`},
 		"leaf":      {"runs.db", `UPDATE log SET leaf = randomblob(32) WHERE sequence = 3`},
