@@ -338,7 +338,8 @@ func (s *Session) CancelEvaluation(ctx context.Context, id string) error {
 		l := &s.host.evaluations
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if live := l.live[s.identity]; live != nil && live.id == id {
+		live := l.live[s.identity] // also for a moment after the evaluation has ended
+		if e.State == EvaluationRunning && live != nil && live.id == id {
 			live.cancel(errCancelled)
 			return nil
 		}
