@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -12,40 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/pgvector"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 )
 
 // plainIndex is an Index without a graph and without files of its own.
 type plainIndex struct{ Index }
-
-// newPostgres returns the URL of a database of its own on the server of scripts/postgres.
-func newPostgres(t *testing.T) string {
-	t.Helper()
-	address := os.Getenv("ASSAY_TEST_POSTGRES")
-	if address == "" {
-		t.Skip("no PostgreSQL: run the test by scripts/postgres")
-	}
-	admin, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close(t.Context())
-	name := "test_" + strings.ToLower(rand.Text())
-	if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 // TestOpenIndex checks an engine on another index: it searches, answers, flushes, is examined, and
 // leaves the tenant's folder for indexes alone.
@@ -60,7 +34,7 @@ func TestOpenIndex(t *testing.T) {
 			}
 		},
 		"pgvector": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {
-			address := newPostgres(t)
+			address := pgtest.Database(t)
 			return func(ctx context.Context, tenant store.Tenant) (Index, error) {
 				return pgvector.Open(ctx, address, tenant.Content())
 			}

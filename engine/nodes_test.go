@@ -228,8 +228,8 @@ func TestNodeInterrupted(t *testing.T) {
 	}
 }
 
-// TestNodeOvertaken checks that a process that takes the lease for a node after another one has driven
-// the next node, or the whole run, has the recorded result and leaves the run as it is.
+// TestNodeOvertaken drives a node that another process has already finished, with later nodes or with the
+// whole run. The call must return the recorded result and append nothing to the run.
 func TestNodeOvertaken(t *testing.T) {
 	t.Parallel()
 	e := openNodes(t, reflecting(2))

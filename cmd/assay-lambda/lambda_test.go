@@ -87,7 +87,7 @@ func (a *runtimeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// call gives the function an event and returns what it reports.
+// call hands an event to the function and returns its response or error.
 func (a *runtimeAPI) call(t *testing.T, event []byte) post {
 	t.Helper()
 	a.events <- event
@@ -259,7 +259,7 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
-// TestModes checks that the program refuses to guess what it is.
+// TestModes checks that the program rejects a missing, unknown or ambiguous mode.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	p := &program{getenv: func(string) string { return "" }, log: io.Discard}

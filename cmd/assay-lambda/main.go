@@ -4,11 +4,11 @@
 //	assay-lambda lambda      answers the Lambda Runtime API; the default where AWS_LAMBDA_RUNTIME_API is set
 //	assay-lambda agentcore   serves /invocations and /ping on port 8080
 //	assay-lambda worker      reads the queue ASSAY_QUEUE_URL
-//	assay-lambda licenses    prints the licences of what is part of this program
+//	assay-lambda licenses    prints the licences of the bundled modules and models
 //
 // It is configured by the environment:
 //
-//	ASSAY_DATA       the data directory; with ASSAY_STORE a folder for what is derived from the data; required
+//	ASSAY_DATA       the data directory (required); with ASSAY_STORE, a folder for caches and the index
 //	ASSAY_STORE      the address of a PostgreSQL database that holds the data instead
 //	ASSAY_TENANT     the tenant; else the default one
 //	ASSAY_USER       the user on whose behalf all questions are asked; else the local one, see assay.Local
@@ -70,7 +70,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	return modes[args[0]](ctx)
 }
 
-// licenses prints the licences of what is part of this program.
+// licenses prints the licences of the bundled modules and models.
 func (p *program) licenses(context.Context) error {
 	all, err := notices.All()
 	if err != nil {

@@ -102,7 +102,7 @@ func (a *app) location(ctx context.Context) (location, error) {
 	return remoteAt(dir, remote), nil
 }
 
-// remoteAt returns the location of a database. What is derived from it is below the data directory.
+// remoteAt returns the location of a database. Its index and lease files are in a folder of dir.
 func remoteAt(dir string, remote config.Store) location {
 	sum := sha256.Sum256([]byte(remote.URL))
 	return location{dir: filepath.Join(dir, "derived", hex.EncodeToString(sum[:8])), remote: remote}

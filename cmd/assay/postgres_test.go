@@ -5,14 +5,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/assay-rag/assay/internal/pgtest"
 )
 
 // A cluster is a database, the servers and workers on it, and a model that they call.
@@ -32,29 +29,8 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	server := os.Getenv("ASSAY_TEST_POSTGRES")
-	if server == "" {
-		t.Skip("needs a PostgreSQL server: scripts/postgres go test ./cmd/assay -run 'Postgres|Worker'")
-	}
-	execute := func(statement string) {
-		conn, err := pgx.Connect(context.Background(), server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(context.Background())
-		if _, err := conn.Exec(context.Background(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	name := "cluster_" + strings.ToLower(rand.Text())
-	execute(`CREATE DATABASE ` + name)
-	t.Cleanup(func() { execute(`DROP DATABASE ` + name + ` WITH (FORCE)`) })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	c := &cluster{sandbox: newSandbox(t), database: u.String()}
+	c := &cluster{sandbox: newSandbox(t), database: pgtest.Database(t)}
+	var err error
 	if c.model, err = newFakeModel("ollama"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +48,7 @@ func (c *cluster) assay(machine string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs a command, which must succeed, and returns what it prints.
+// output runs a command and returns its standard output. The test fails unless it succeeds.
 func (c *cluster) output(args ...string) string {
 	c.t.Helper()
 	out, err := c.assay("admin", args...).CombinedOutput()

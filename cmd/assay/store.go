@@ -73,8 +73,9 @@ the same in both. What an interrupted move left, the next one removes.`,
 }
 
 func (a *app) move(ctx context.Context, from, to string, f moveFlags) (err error) {
+	needsData := isURL(from) || isURL(to) // for the index of a database
 	switch {
-	case len(a.docs) > 0 || a.store != "" || a.data != "" && !isURL(from) && !isURL(to):
+	case len(a.docs) > 0 || a.store != "" || a.data != "" && !needsData:
 		return usagef("FROM and TO name the stores, not --data, --docs or --store")
 	case f.all && a.tenant != "":
 		return usagef("--all and --tenant exclude each other")

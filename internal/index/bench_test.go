@@ -14,22 +14,22 @@ import (
 // corpus returns documents of real text with n chunks in total, and questions that people have
 // typed.
 func corpus(b *testing.B, n int) ([]indextest.Entry, []string) {
-	root := filepath.Join(testdata(b), "data", "retrieval")
+	root := filepath.Join(indextest.Data(b), "retrieval")
 	var entries []indextest.Entry
 	var questions []string
 	chunks := 0
 	for _, set := range []string{"scifact-train", "hotpotqa-train100", "musique-train100", "mtrag-un-reference", "clapnq-answerable", "pubmedqa-1000", "xquad-en", "anthropic-docs"} {
-		for _, q := range readJSONL(b, filepath.Join(root, set, "queries.jsonl"))[:50] {
-			questions = append(questions, q.text)
+		for _, q := range indextest.ReadRows(b, filepath.Join(root, set, "queries.jsonl"))[:50] {
+			questions = append(questions, q.Text)
 		}
-		for _, row := range readJSONL(b, filepath.Join(root, set, "corpus.jsonl")) {
+		for _, row := range indextest.ReadRows(b, filepath.Join(root, set, "corpus.jsonl")) {
 			var texts []string
-			for text := row.text; text != "" && chunks < n; chunks++ {
+			for text := row.Text; text != "" && chunks < n; chunks++ {
 				cut := min(700, len(text))
 				texts = append(texts, text[:cut])
 				text = text[cut:]
 			}
-			e := indextest.NewEntry(set, row.id, row.title, texts...)
+			e := indextest.NewEntry(set, row.ID, row.Title, texts...)
 			e.Document.Metadata = assay.Metadata{"set": assay.StringValue(set), "chunks": assay.NumberValue(float64(len(texts)))}
 			entries = append(entries, e)
 		}

@@ -4,12 +4,10 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,11 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/identity"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store/postgres"
 )
 
@@ -75,41 +72,6 @@ func openHost(ctx context.Context, database, folder string, uploads engine.Uploa
 	return host, func() error { return errors.Join(host.Close(), s.Close()) }, nil
 }
 
-// newDatabase creates an empty database and returns its URL.
-func newDatabase(t *testing.T) string {
-	t.Helper()
-	server := os.Getenv("ASSAY_TEST_POSTGRES")
-	if server == "" {
-		t.Skip("needs a PostgreSQL server: scripts/postgres go test ./internal/queue")
-	}
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(t.Context(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	name := "queue_" + strings.ToLower(rand.Text())
-	if _, err := conn.Exec(t.Context(), `CREATE DATABASE `+name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		conn, err := pgx.Connect(context.Background(), server)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close(context.Background())
-		if _, err := conn.Exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`); err != nil {
-			t.Error(err)
-		}
-	})
-	u.Path = "/" + name
-	return u.String()
-}
-
 // A world is a server with a queue, in a database of its own.
 type world struct {
 	*testing.T
@@ -121,7 +83,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, database: newDatabase(t), folder: t.TempDir()}
+	w := &world{T: t, database: pgtest.Database(t), folder: t.TempDir()}
 	var err error
 	if w.queue, err = Open(t.Context(), w.database, 4, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
@@ -381,7 +343,7 @@ func TestDeadLetter(t *testing.T) {
 
 // TestOpenTogether opens an empty database by many at once.
 func TestOpenTogether(t *testing.T) {
-	database := newDatabase(t)
+	database := pgtest.Database(t)
 	var opening sync.WaitGroup
 	for range 6 {
 		opening.Go(func() {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/source/sourcetest"
 )
@@ -53,31 +53,14 @@ func newSQLite(t *testing.T) *database {
 // newPostgres returns a database of its own on the server of scripts/postgres.
 func newPostgres(t *testing.T) *database {
 	t.Helper()
-	address := os.Getenv("ASSAY_TEST_POSTGRES")
-	if address == "" {
-		t.Skip("no PostgreSQL: run the test by scripts/postgres")
-	}
-	admin, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	name := fmt.Sprintf("test_%d", time.Now().UnixNano())
-	if _, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	config, err := pgx.ParseConfig(u.String())
+	address := pgtest.Database(t)
+	config, err := pgx.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := stdlib.OpenDB(*config)
 	t.Cleanup(func() { db.Close() })
-	return &database{t: t, db: db, target: u.String(), mark: func(n int) string { return fmt.Sprintf("$%d", n) }}
+	return &database{t: t, db: db, target: address, mark: func(n int) string { return fmt.Sprintf("$%d", n) }}
 }
 
 // world returns a world whose items are rows of the table articles.

@@ -2,10 +2,8 @@ package move_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,46 +11,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/move"
 	"github.com/assay-rag/assay/store/postgres"
 	"github.com/assay-rag/assay/store/sqlite"
 	"github.com/assay-rag/assay/store/storetest"
 )
-
-// newDatabase creates an empty database on the server that scripts/postgres starts, and returns its
-// address.
-func newDatabase(t testing.TB) string {
-	t.Helper()
-	server := os.Getenv("ASSAY_TEST_POSTGRES")
-	if server == "" {
-		t.Skip("ASSAY_TEST_POSTGRES names no server; see scripts/postgres")
-	}
-	name := "move_" + strings.ToLower(rand.Text())
-	admin := func(statement string) {
-		t.Helper()
-		ctx := context.Background()
-		conn, err := pgx.Connect(ctx, server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = conn.Exec(ctx, statement)
-		if err = errors.Join(err, conn.Close(ctx)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin("CREATE DATABASE " + name + " TEMPLATE template0")
-	t.Cleanup(func() { admin("DROP DATABASE " + name + " WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 func openPostgres(t testing.TB, address string, opts ...postgres.Option) *postgres.Store {
 	t.Helper()
@@ -77,7 +44,7 @@ func TestPostgres(t *testing.T) {
 	key := newKey(t, from, "acme")
 	want := mustMove(t, from, open(t, t.TempDir()), move.Options{Tenant: "acme", Searches: 5})
 
-	one := openPostgres(t, newDatabase(t))
+	one := openPostgres(t, pgtest.Database(t))
 	there := mustMove(t, from, one, move.Options{Tenant: "acme", Searches: 5})
 	if diff := cmp.Diff(want, there); diff != "" {
 		t.Errorf("moved to PostgreSQL (-to a directory +to it):\n%s", diff)
@@ -104,11 +71,11 @@ func TestPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := mustMove(t, from, open(t, t.TempDir()), move.Options{})
-	second := openPostgres(t, newDatabase(t))
+	second := openPostgres(t, pgtest.Database(t))
 	if diff := cmp.Diff(all, mustMove(t, from, second, move.Options{})); diff != "" {
 		t.Errorf("all moved to PostgreSQL (-to a directory +to it):\n%s", diff)
 	}
-	third, fourth := openPostgres(t, newDatabase(t)), open(t, t.TempDir())
+	third, fourth := openPostgres(t, pgtest.Database(t)), open(t, t.TempDir())
 	if diff := cmp.Diff(all, mustMove(t, second, third, move.Options{})); diff != "" {
 		t.Errorf("all moved between databases (-first +second):\n%s", diff)
 	}
@@ -158,7 +125,7 @@ func wantVerified(t testing.TB, s store.Store) {
 // TestPostgresInUse refuses a tenant of PostgreSQL that is in use.
 func TestPostgresInUse(t *testing.T) {
 	ctx := t.Context()
-	from, to := openPostgres(t, newDatabase(t)), open(t, t.TempDir())
+	from, to := openPostgres(t, pgtest.Database(t)), open(t, t.TempDir())
 	world(t, from, "acme", 5)
 	withTenant(t, from, "acme", func(tenant store.Tenant) {
 		w, err := tenant.Writer(ctx)
@@ -188,11 +155,11 @@ func TestPostgresEverything(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a database for each test of the contract")
 	}
-	newDatabase(t) // it skips without a server
+	pgtest.Database(t) // it skips without a server
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		h := harness{open(t, filepath.Join(t.TempDir(), "first"), sqlite.WithClock(c.Now)), c}
-		address := newDatabase(t)
+		address := pgtest.Database(t)
 		t.Cleanup(func() {
 			if t.Failed() || t.Skipped() {
 				return
@@ -229,7 +196,7 @@ func TestPostgresKilled(t *testing.T) {
 				stride = 47
 			}
 			for step := 1; ; step += stride {
-				address := newDatabase(t)
+				address := pgtest.Database(t)
 				to := openPostgres(t, address)
 				out, err := child(source.Dir(), address, tenant, step).CombinedOutput()
 				if err == nil {

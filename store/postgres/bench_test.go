@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
 // BenchmarkStore measures what a question and an ingest do most.
 func BenchmarkStore(b *testing.B) {
-	address := newDatabase(b, serverURL(b))
+	address := pgtest.Database(b)
 	ctx := b.Context()
 	s, err := Open(ctx, address, WithFolder(b.TempDir()))
 	if err != nil {

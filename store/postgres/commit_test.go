@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/internal/relational"
 	"github.com/assay-rag/assay/store/storetest"
@@ -54,7 +55,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 // stored, and one that it has not as failed.
 func TestLostCommit(t *testing.T) {
 	var c cutter
-	address := newDatabase(t, serverURL(t))
+	address := pgtest.Database(t)
 	mustOpen(t, address, WithFolder(t.TempDir())) // migrations are scripts
 	s := mustOpen(t, address, WithFolder(t.TempDir()), WithDial(c.dial), WithConnections(2, 2))
 	ctx := t.Context()
@@ -92,7 +93,7 @@ func TestLostCommit(t *testing.T) {
 // TestManyNested lets more goroutines than there are connections read while they change something, and
 // change while others wait.
 func TestManyNested(t *testing.T) {
-	s := mustOpen(t, newDatabase(t, serverURL(t)), WithFolder(t.TempDir()), WithConnections(2, 2))
+	s := mustOpen(t, pgtest.Database(t), WithFolder(t.TempDir()), WithConnections(2, 2))
 	ctx := t.Context()
 	var updaters []relational.Updater
 	var tenants []*Tenant
@@ -124,7 +125,7 @@ func TestManyNested(t *testing.T) {
 }
 
 func TestIdentities(t *testing.T) {
-	s := mustOpen(t, newDatabase(t, serverURL(t)), WithFolder(t.TempDir()))
+	s := mustOpen(t, pgtest.Database(t), WithFolder(t.TempDir()))
 	for _, word := range []string{"", "x", `A"; DROP SCHEMA assay_system CASCADE; --`, "abcdefghijklmnopqrstuvwxyz"} {
 		if _, err := s.openTenant(t.Context(), "acme", word); !errors.Is(err, assay.ErrDamaged) {
 			t.Errorf("a tenant with the word %q: %v", word, err)

@@ -2,44 +2,23 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
 
 func TestContract(t *testing.T) {
-	server := serverURL(t)
+	server := pgtest.Server(t)
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t, server) })
-}
-
-// serverURL returns the address of the server for tests, which scripts/postgres starts.
-func serverURL(t testing.TB) string {
-	t.Helper()
-	server := os.Getenv("ASSAY_TEST_POSTGRES")
-	if server == "" {
-		t.Skip("ASSAY_TEST_POSTGRES names no server; see scripts/postgres")
-	}
-	return server
-}
-
-// newDatabase creates an empty database, which is dropped when the test ends, and returns its address.
-func newDatabase(t testing.TB, server string) string {
-	t.Helper()
-	name := "test_" + strings.ToLower(rand.Text())
-	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
-	t.Cleanup(func() { admin(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	return withDatabase(t, server, name)
 }
 
 func withDatabase(t testing.TB, server, name string) string {
@@ -85,7 +64,7 @@ type harness struct {
 func newHarness(t *testing.T, server string) *harness {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	h := &harness{clock: c, address: newDatabase(t, server)}
+	h := &harness{clock: c, address: pgtest.DatabaseOn(t, server)}
 	h.Store = mustOpen(t, h.address, WithClock(c.Now), WithFolder(t.TempDir()))
 	t.Cleanup(func() { h.checkAudit(t) })
 	return h

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/storetest"
 )
@@ -126,7 +127,7 @@ func killRounds() int {
 // stored completely and once, the interrupted transaction completely or not at all. The locks and the
 // lease of a dead process are free.
 func TestKill(t *testing.T) {
-	address, folder := newDatabase(t, serverURL(t)), t.TempDir()
+	address, folder := pgtest.Database(t), t.TempDir()
 	s := mustOpen(t, address, WithFolder(folder))
 	if err := s.CreateTenant(t.Context(), "crash", store.Act{}); err != nil {
 		t.Fatal(err)
@@ -251,8 +252,8 @@ func checkRecords(t *testing.T, s *Store, next int) int {
 // TestTwoProcesses lets a second process compete for the writer's lock, and checks that the writer whose
 // connection is lost goes on only if no other one has written meanwhile.
 func TestTwoProcesses(t *testing.T) {
-	server := serverURL(t)
-	address := newDatabase(t, server)
+	server := pgtest.Server(t)
+	address := pgtest.DatabaseOn(t, server)
 	a, b := mustOpen(t, address, WithFolder(t.TempDir())), mustOpen(t, address, WithFolder(t.TempDir()))
 	ctx := t.Context()
 	if err := a.CreateTenant(ctx, "acme", store.Act{}); err != nil {

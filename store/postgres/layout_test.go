@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 )
 
 // TestConcurrentStarters opens an empty database many times at once. All get the same store.
 func TestConcurrentStarters(t *testing.T) {
-	address := newDatabase(t, serverURL(t))
+	address := pgtest.Database(t)
 	const starters = 6
 	stores := make([]*Store, starters)
 	var wg sync.WaitGroup
@@ -48,7 +49,7 @@ func TestConcurrentStarters(t *testing.T) {
 }
 
 func TestLayouts(t *testing.T) {
-	server := serverURL(t)
+	server := pgtest.Server(t)
 	for _, test := range []struct {
 		name      string
 		statement string
@@ -61,7 +62,7 @@ func TestLayouts(t *testing.T) {
 		{"another schema of this name", `DROP SCHEMA assay_system CASCADE; CREATE SCHEMA assay_system; CREATE TABLE assay_system.mine (n int)`, assay.ErrForeign},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			address := newDatabase(t, server)
+			address := pgtest.DatabaseOn(t, server)
 			s := mustOpen(t, address, WithFolder(t.TempDir()))
 			if err := s.CreateTenant(t.Context(), "acme", store.Act{}); err != nil {
 				t.Fatal(err)
@@ -77,7 +78,7 @@ func TestLayouts(t *testing.T) {
 
 // TestDefinitions checks that the audit reports tables, policies and rights that are not the program's.
 func TestDefinitions(t *testing.T) {
-	address := newDatabase(t, serverURL(t))
+	address := pgtest.Database(t)
 	s := mustOpen(t, address, WithFolder(t.TempDir()))
 	acme := filled(t, s, "acme")
 	if found := findings(t, acme.Audit()); len(found) > 0 {
@@ -108,7 +109,7 @@ func TestDefinitions(t *testing.T) {
 // TestScrub checks that removed text is in no file of the table, and that a reader of an older state is
 // noticed.
 func TestScrub(t *testing.T) {
-	s := mustOpen(t, newDatabase(t, serverURL(t)), WithFolder(t.TempDir()))
+	s := mustOpen(t, pgtest.Database(t), WithFolder(t.TempDir()))
 	acme := filled(t, s, "acme")
 	ctx := context.Background()
 	if err := acme.Runs().Erase(ctx, "run", store.Act{}); err != nil {

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 )
 
 // TestListen follows a run that another server drives, also after the connection was lost, and hears nothing of
 // another tenant's runs.
 func TestListen(t *testing.T) {
-	address := newDatabase(t, serverURL(t))
+	address := pgtest.Database(t)
 	driver, viewer := mustOpen(t, address, WithFolder(t.TempDir())), mustOpen(t, address, WithFolder(t.TempDir()))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/internal/relational"
 	"github.com/assay-rag/assay/store/storetest"
@@ -18,7 +19,7 @@ import (
 // tenant. There is not one row to be read, counted, changed or removed, and none can be added. With the
 // setting there are.
 func TestRowLevelSecurity(t *testing.T) {
-	s := mustOpen(t, newDatabase(t, serverURL(t)), WithFolder(t.TempDir()))
+	s := mustOpen(t, pgtest.Database(t), WithFolder(t.TempDir()))
 	acme, other := filled(t, s, "acme"), filled(t, s, "other")
 	for _, d := range []*database{acme.content, acme.runs, s.system} {
 		for what, identity := range map[string]string{noSetting: "", "the setting of another tenant": other.identity, "the setting of the system": s.identity} {
@@ -146,7 +147,7 @@ func changeNothing(t *testing.T, d *database, what string) {
 
 // TestLeafStays checks that the program itself cannot change a leaf of an audit log.
 func TestLeafStays(t *testing.T) {
-	s := mustOpen(t, newDatabase(t, serverURL(t)), WithFolder(t.TempDir()))
+	s := mustOpen(t, pgtest.Database(t), WithFolder(t.TempDir()))
 	acme := filled(t, s, "acme")
 	u, err := acme.runs.Updater(t.Context())
 	if err != nil {
@@ -162,9 +163,9 @@ func TestLeafStays(t *testing.T) {
 
 // TestLogins opens a database as users with less rights than the superuser of the tests.
 func TestLogins(t *testing.T) {
-	server := serverURL(t)
+	server := pgtest.Server(t)
 	ctx := context.Background()
-	address := newDatabase(t, server)
+	address := pgtest.DatabaseOn(t, server)
 	login := func(name string) string {
 		u, err := url.Parse(address)
 		if err != nil {

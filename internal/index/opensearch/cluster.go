@@ -73,7 +73,8 @@ func Connect(c Config) (*Cluster, error) {
 	var urls []*url.URL
 	for _, address := range c.Addresses {
 		u, err := url.Parse(strings.TrimRight(address, "/"))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		web := err == nil && (u.Scheme == "http" || u.Scheme == "https")
+		if !web || u.Host == "" || u.User != nil {
 			return nil, fmt.Errorf("connect to OpenSearch: an address is no URL of http or https without credentials: %w", assay.ErrInvalid)
 		}
 		urls = append(urls, u)

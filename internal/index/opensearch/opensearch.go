@@ -214,7 +214,8 @@ func (p *pending) since(ctx context.Context, source index.Source, st *state, to 
 		return nil, err
 	}
 	defer func() { <-p.lock }()
-	if p.index != st.index || p.sequences == nil || after < p.from || after > p.to || to < p.to {
+	known := p.index == st.index && p.sequences != nil
+	if within := p.from <= after && after <= p.to && p.to <= to; !known || !within {
 		if p.index == st.index && p.full == after && to >= p.to {
 			return nil, errTooMany
 		}

@@ -73,7 +73,7 @@ func (x *Index) buildIndex(schema string, m model, metric index.Metric) {
 	name := indexName(m.no, metric)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if before := x.builds[name]; x.closed || before != nil && (before.running() || before.err != nil && time.Since(before.ended) < buildPause) {
+	if before := x.builds[name]; x.closed || before != nil && before.excludesAnother() {
 		return
 	}
 	b := &build{done: make(chan struct{})}
@@ -85,6 +85,11 @@ func (x *Index) buildIndex(schema string, m model, metric index.Metric) {
 		b.err = x.build(x.lifetime, m, metric)
 		b.ended = time.Now()
 	}()
+}
+
+// excludesAnother reports whether the build is running or has just failed.
+func (b *build) excludesAnother() bool {
+	return b.running() || b.err != nil && time.Since(b.ended) < buildPause
 }
 
 func (b *build) running() bool {

@@ -1,18 +1,13 @@
 package pgvector
 
 import (
-	"crypto/rand"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/internal/pgtest"
 )
 
 // levels are the promises of the index: all but that of files.
@@ -26,33 +21,9 @@ func TestContractSmall(t *testing.T) { indextest.Run(t, opener(t, smallSettings)
 
 var smallSettings = settings{batchBytes: 6000, vectorBytes: 1000, counts: 200, exact: 100, scan: 100}
 
-// database returns the URL of a database of its own on the server of scripts/postgres.
-func database(t testing.TB) string {
-	t.Helper()
-	address := os.Getenv("ASSAY_TEST_POSTGRES")
-	if address == "" {
-		t.Skip("no PostgreSQL: run the test by scripts/postgres")
-	}
-	admin, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close(t.Context())
-	name := "test_" + strings.ToLower(rand.Text())
-	if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
-
 // opener returns an Opener that keeps the index of a folder in a schema of one database.
 func opener(t *testing.T, s settings) indextest.Opener {
-	address := database(t)
+	address := pgtest.Database(t)
 	var mu sync.Mutex
 	schemas := make(map[string]string)
 	return func(t testing.TB, source index.Source, dir string) index.Index {

@@ -1,84 +1,12 @@
 package pgvector
 
 import (
-	"bufio"
-	"encoding/json"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"testing"
 
 	"github.com/assay-rag/assay/internal/analysis"
 )
-
-// A row is a passage or a query of the shared test data.
-type row struct {
-	ID    string `json:"_id"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
-}
-
-// testdata returns the folder of shared test data. It skips the test if there is none.
-func testdata(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("ASSAY_TESTDATA")
-	if dir == "" {
-		t.Skip("ASSAY_TESTDATA is not set to a folder that holds data")
-	}
-	return filepath.Join(dir, "data")
-}
-
-func readRows(t testing.TB, path string) []row {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []row
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		rows = append(rows, r)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-// readGrades returns the graded passages of a set by query.
-func readGrades(t testing.TB, path string) map[string]map[string]int {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	grades := make(map[string]map[string]int)
-	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		cells := strings.Split(line, "\t")
-		if i == 0 || len(cells) != 3 {
-			continue
-		}
-		grade, err := strconv.Atoi(cells[2])
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		if grades[cells[0]] == nil {
-			grades[cells[0]] = make(map[string]int)
-		}
-		grades[cells[0]][cells[1]] = grade
-	}
-	return grades
-}
 
 // projection makes vectors of texts: the sum of a random direction for each term, weighted by its
 // frequency in the text and its rarity in the corpus. Texts with the same words are near each other,

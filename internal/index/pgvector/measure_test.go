@@ -97,7 +97,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 		t.Logf("%T: vectors in %.1f s", ix, time.Since(began).Seconds())
 	}
 	for _, set := range []string{"scifact-train", "hotpotqa-train100", "mtrag-un-reference"} {
-		for i, r := range readRows(t, filepath.Join(testdata(t), "retrieval", set, "queries.jsonl")) {
+		for i, r := range indextest.ReadRows(t, filepath.Join(indextest.Data(t), "retrieval", set, "queries.jsonl")) {
 			if i < 70 {
 				m.questions = append(m.questions, r.Text)
 			}
@@ -153,8 +153,8 @@ func between(known [][]float32, i int) []float32 {
 // realChunks returns n chunks of about 120 words of the shared corpora and retrieval sets, in
 // documents of up to eight. If the texts are too short, they are cut again at other places.
 func realChunks(t *testing.T, n int) ([]indextest.Entry, []string) {
-	files, err := filepath.Glob(filepath.Join(testdata(t), "*", "*.jsonl"))
-	more, moreErr := filepath.Glob(filepath.Join(testdata(t), "retrieval", "*", "corpus.jsonl"))
+	files, err := filepath.Glob(filepath.Join(indextest.Data(t), "*", "*.jsonl"))
+	more, moreErr := filepath.Glob(filepath.Join(indextest.Data(t), "retrieval", "*", "corpus.jsonl"))
 	if err != nil || moreErr != nil {
 		t.Fatal(err, moreErr)
 	}
@@ -163,7 +163,7 @@ func realChunks(t *testing.T, n int) ([]indextest.Entry, []string) {
 	var texts []string
 	for shift := 0; len(texts) < n; shift += 37 {
 		for _, file := range append(slices.DeleteFunc(files, func(f string) bool { return !strings.Contains(f, "corpora") }), more...) {
-			for _, r := range readRows(t, file) {
+			for _, r := range indextest.ReadRows(t, file) {
 				words := strings.Fields(r.Text)
 				words = words[min(shift, len(words)):]
 				for part := 0; len(words) > 40 && len(texts) < n; part++ {

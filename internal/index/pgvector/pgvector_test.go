@@ -12,6 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/internal/pgtest"
 )
 
 var everyone = assay.Local().Access()
@@ -125,7 +126,7 @@ func TestManyTerms(t *testing.T) {
 // TestDrop checks that an open index reads its source again after its schema was dropped.
 func TestDrop(t *testing.T) {
 	t.Parallel()
-	address := database(t)
+	address := pgtest.Database(t)
 	source := indextest.NewSource("dropped")
 	source.Put(indextest.NewEntry("c", "1", "", "needle"))
 	x, err := Open(t.Context(), address, source)

@@ -14,33 +14,11 @@ import (
 	"github.com/assay-rag/assay/internal/index/indextest"
 )
 
-// ndcg10 returns nDCG@10 of a ranking of document IDs, with the grades as gains.
-func ndcg10(ranking []string, grades map[string]int) float64 {
-	gain := 0.0
-	for i, id := range ranking[:min(10, len(ranking))] {
-		gain += float64(grades[id]) / math.Log2(float64(i)+2)
-	}
-	var best []int
-	for _, g := range grades {
-		best = append(best, g)
-	}
-	slices.Sort(best)
-	slices.Reverse(best)
-	ideal := 0.0
-	for i, g := range best[:min(10, len(best))] {
-		ideal += float64(g) / math.Log2(float64(i)+2)
-	}
-	if ideal == 0 {
-		return 0
-	}
-	return gain / ideal
-}
-
 // TestQuality checks on real sets that text searches find the same as the index of package index,
 // bit for bit, and that approximate vector searches are as good as it on average.
 func TestQuality(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(testdata(t), "retrieval")
+	dir := filepath.Join(indextest.Data(t), "retrieval")
 	for _, set := range []string{"hotpotqa-train100", "scifact-train"} {
 		t.Run(set, func(t *testing.T) { testQuality(t, filepath.Join(dir, set), set) })
 	}
@@ -51,7 +29,7 @@ func testQuality(t *testing.T, dir, set string) {
 	var texts []string
 	var entries []indextest.Entry
 	names := make(map[string]string)
-	for _, r := range readRows(t, filepath.Join(dir, "corpus.jsonl")) {
+	for _, r := range indextest.ReadRows(t, filepath.Join(dir, "corpus.jsonl")) {
 		e := indextest.NewEntry("c", r.ID, r.Title, r.Text)
 		names[e.Document.ID] = r.ID
 		entries, texts = append(entries, e), append(texts, r.Title+"\n"+r.Text)
@@ -80,8 +58,8 @@ func testQuality(t *testing.T, dir, set string) {
 	if err := x.Settle(t.Context()); err != nil { // builds the HNSW index
 		t.Fatal(err)
 	}
-	grades := readGrades(t, filepath.Join(dir, "qrels.tsv"))
-	queries := readRows(t, filepath.Join(dir, "queries.jsonl"))
+	grades := indextest.ReadGrades(t, filepath.Join(dir, "qrels.tsv"))
+	queries := indextest.ReadRows(t, filepath.Join(dir, "queries.jsonl"))
 	queries = queries[:min(len(queries), indextest.Rounds(40, 150, 1000))]
 	var text, exact, scanned, recall float64
 	for _, r := range queries {
@@ -91,15 +69,15 @@ func testQuality(t *testing.T, dir, set string) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil || wantErr != nil {
 			t.Fatalf("%q (%v, %v): -index +pgvector\n%s", r.Text, wantErr, err, diff)
 		}
-		text += ndcg10(found(got, names), grades[r.ID])
+		text += indextest.NDCG10(found(got, names), grades[r.ID])
 		v := index.Vector{Model: "projection", Metric: index.Cosine, Values: p.vector(r.Text)}
 		want, wantErr = own.Nearest(t.Context(), everyone, q, v)
 		got, err = x.Nearest(t.Context(), everyone, q, v)
 		if err != nil || wantErr != nil {
 			t.Fatal(err, wantErr)
 		}
-		exact += ndcg10(found(want, names), grades[r.ID])
-		scanned += ndcg10(found(got, names), grades[r.ID])
+		exact += indextest.NDCG10(found(want, names), grades[r.ID])
+		scanned += indextest.NDCG10(found(got, names), grades[r.ID])
 		recall += overlap(found(want, names), found(got, names))
 	}
 	n := float64(len(queries))

@@ -237,7 +237,8 @@ func (c *Config) database(flag, flagName, variable, inFile, password, section st
 		}
 		return &Error{Where: where, Detail: detail, Hint: hint}
 	}
-	if address == "" || address == Local && section == "store" || address == StoreQueue && section == "queue" {
+	word := map[string]string{"store": Local, "queue": StoreQueue}[section] // that stands for an address
+	if address == "" || address == word {
 		return address, key, nil
 	}
 	u, err := url.Parse(address)
