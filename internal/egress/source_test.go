@@ -26,7 +26,6 @@ var reviewed = map[string]string{
 	"source/sqldb/dialect.go mysql":                             "dials by the source's Dial",
 	"internal/index/pgvector/pgvector.go pgx.ConnectConfig":     "the operator's database, by its URL",
 	"cmd/assay/postgres.go pgx.Connect":                         "the operator's database, by its URL",
-	"internal/pgtest/pgtest.go pgx.Connect":                     "the server of the tests",
 	"internal/queue/queue.go pgxpool.NewWithConfig":             "the operator's database, by its URL",
 	"internal/index/pgvector/pgvector.go pgxpool.NewWithConfig": "the operator's database, by its URL",
 	"store/postgres/connect.go pgxpool.NewWithConfig":           "the operator's database, by its URL",
