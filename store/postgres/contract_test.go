@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -19,16 +18,6 @@ import (
 func TestContract(t *testing.T) {
 	server := pgtest.Server(t)
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t, server) })
-}
-
-func withDatabase(t testing.TB, server, name string) string {
-	t.Helper()
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
 }
 
 // admin runs statements as the superuser of the tests.
