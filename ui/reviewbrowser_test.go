@@ -77,11 +77,9 @@ func TestChromiumReview(t *testing.T) {
 // TestChromiumReject rejects an answer while another reviewer looks at it.
 func TestChromiumReject(t *testing.T) {
 	t.Parallel()
-	x, run := reviewSite(t, review.Policy{})
+	x, _ := reviewSite(t, review.Policy{})
 	both(t, func(t *testing.T, o browsertest.Options) {
-		if o.NoScript {
-			run = x.askWaiting("ann", waitingQuestion)
-		}
+		run := x.askWaiting("ann", waitingQuestion)
 		p, other := x.browser(t, "rae", o), x.browser(t, "root", o)
 		p.Go(x.url + "/reviews/" + run)
 		p.Click("form[action$='/claim'] button")
