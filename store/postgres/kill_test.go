@@ -317,9 +317,11 @@ func TestTwoProcesses(t *testing.T) {
 func endConnections(t *testing.T, address string) {
 	t.Helper()
 	admin(t, address, `
-DO $$ BEGIN
-	PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
-	WHILE EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend') LOOP
+DO $$ DECLARE ended int[]; BEGIN
+	SELECT array_agg(pid) INTO ended FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend';
+	PERFORM pg_terminate_backend(pid) FROM unnest(ended) pid;
+	WHILE EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = ANY (ended)) LOOP
 		PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot();
 	END LOOP;
 END $$`)
