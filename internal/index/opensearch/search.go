@@ -1,13 +1,13 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -56,6 +56,9 @@ type visibility struct {
 	length    float64 // sum over the chunks
 	languages []string
 	kinds     map[string][]assay.ValueKind // of the keys of a filter
+
+	mu      sync.Mutex
+	holding map[string]int // cached numbers of chunks that hold a term, by formsKey
 }
 
 // maxLanguages is the largest number of languages of the documents that an access may see.
@@ -200,7 +203,7 @@ func (x *Index) search(ctx context.Context, v *view, access assay.Access, q assa
 	if err != nil {
 		return index.Result{}, err
 	}
-	if err := x.best(ctx, v, seen, filter, q, terms, holding, &result); err != nil {
+	if err := x.best(ctx, v, newTextQuery(seen, filter, q, terms, holding), &result); err != nil {
 		return index.Result{}, err
 	}
 	return result, nil
@@ -242,15 +245,45 @@ func forms(t analysis.QueryTerm) []string {
 	return list
 }
 
-// holding returns the number of visible chunks that hold each term.
+// maxHolding is the number of terms whose counts a visibility caches.
+const maxHolding = 2000
+
+// known returns the cached count of a term, or -1.
+func (v *visibility) known(term string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n, ok := v.holding[term]; ok {
+		return n
+	}
+	return -1
+}
+
+func (v *visibility) keep(term string, holding int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.holding == nil || len(v.holding) >= maxHolding {
+		v.holding = make(map[string]int)
+	}
+	v.holding[term] = holding
+}
+
+// holding returns the number of visible chunks that hold each term. It counts those terms that are not
+// cached.
 func (x *Index) holding(ctx context.Context, v *view, seen *visibility, terms []analysis.QueryTerm) ([]int, error) {
 	counts := make([]int, len(terms))
-	if len(terms) == 0 || seen.chunks == 0 {
+	if seen.chunks == 0 {
 		return counts, nil
 	}
 	filters := object{}
+	var wanted []object
 	for i, t := range terms {
-		filters[strconv.Itoa(i)] = termsQuery("terms", forms(t))
+		if counts[i] = seen.known(formsKey(t)); counts[i] < 0 {
+			filter := termsQuery("terms", forms(t))
+			filters[strconv.Itoa(i)], wanted = filter, append(wanted, filter)
+		}
+	}
+	if len(wanted) == 0 {
+		return counts, nil
 	}
 	var answer struct {
 		Aggregations struct {
@@ -262,94 +295,20 @@ func (x *Index) holding(ctx context.Context, v *view, seen *visibility, terms []
 		}
 	}
 	body := object{
-		"size": 0, "track_total_hits": false, "query": all(seen.scope, termQuery("kind", kindText)),
+		"size": 0, "track_total_hits": false, "query": all(seen.scope, termQuery("kind", kindText), anyOf(wanted...)),
 		"aggs": object{"terms": object{"filters": object{"filters": filters}}},
 	}
 	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
 		return nil, err
 	}
-	for i := range counts {
-		counts[i] = answer.Aggregations.Terms.Buckets[strconv.Itoa(i)].Count
+	for i, t := range terms {
+		if counts[i] < 0 {
+			counts[i] = answer.Aggregations.Terms.Buckets[strconv.Itoa(i)].Count
+			seen.keep(formsKey(t), counts[i])
+		}
 	}
 	return counts, nil
 }
 
-// scoreScript computes the score of package index. length is that of the chunk by the average.
-const scoreScript = `double score = 0;
-double norm = params.k1 * (1 - params.b + params.b * doc['length'].value / params.average);
-for (int i = 0; i < params.forms.length; i++) {
-  double frequency = termFreq('terms', params.forms[i]);
-  if (frequency > 0) {
-    score += params.idf[i] * frequency / (frequency + norm);
-  }
-}
-return score;`
-
-// hitList is the hits of an answer.
-type hitList struct {
-	Hits struct {
-		Total struct{ Value int }
-		Hits  []struct {
-			Score   float64             `json:"_score"`
-			Matched []string            `json:"matched_queries"`
-			Fields  map[string][]string `json:"fields"`
-		}
-	}
-}
-
-// best finds the best chunks that the filter keeps.
-func (x *Index) best(ctx context.Context, v *view, seen *visibility, filter object, q assay.Query, terms []analysis.QueryTerm, holding []int, result *index.Result) error {
-	var should []object
-	scored, weights := []string{}, []float64{}
-	for i, t := range terms {
-		if holding[i] == 0 {
-			continue
-		}
-		list := forms(t)
-		should = append(should, object{"terms": object{"terms": list, "_name": strconv.Itoa(i)}})
-		for _, form := range list {
-			scored, weights = append(scored, form), append(weights, idf(seen.chunks, holding[i]))
-		}
-	}
-	bm25 := q.BM25.Over(assay.DefaultBM25)
-	average := seen.length / float64(seen.chunks)
-	if average == 0 {
-		average = 1
-	}
-	body := object{
-		"size": min(q.Limit, maxHits, seen.chunks), "track_total_hits": index.MaxTotal, "_source": false,
-		"docvalue_fields": []string{"chunk", "document", "version"},
-		"sort":            []object{{"_score": "desc"}, {"chunk": "asc"}},
-		"query": object{"script_score": object{
-			"query": object{"bool": object{"filter": []object{filter, termQuery("kind", kindText)}, "should": should, "minimum_should_match": 1}},
-			"script": object{"source": scoreScript, "params": object{
-				"k1": bm25.K1, "b": bm25.B, "average": average, "forms": scored, "idf": weights,
-			}},
-		}},
-	}
-	var answer hitList
-	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
-		return err
-	}
-	result.Total = min(answer.Hits.Total.Value, index.MaxTotal)
-	for _, h := range answer.Hits.Hits {
-		hit := index.Hit{Chunk: first(h.Fields["chunk"]), Document: first(h.Fields["document"]), Version: first(h.Fields["version"]), BM25: h.Score}
-		for i, t := range terms {
-			if slices.Contains(h.Matched, strconv.Itoa(i)) {
-				hit.Matched = append(hit.Matched, t.Forms[0])
-			}
-		}
-		result.Hits = append(result.Hits, hit)
-	}
-	slices.SortStableFunc(result.Hits, func(a, b index.Hit) int {
-		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.Chunk, b.Chunk))
-	})
-	return nil
-}
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
+// formsKey identifies a term by its forms.
+func formsKey(t analysis.QueryTerm) string { return strings.Join(t.Forms, "\x00") }
