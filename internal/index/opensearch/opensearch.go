@@ -35,7 +35,7 @@ type Index struct {
 
 	mu      sync.Mutex
 	known   *state // last state read or written; nil: none
-	sights  map[string]*visibility
+	sights  map[string]*counts
 	sightOf *state // of sights
 	closed  bool
 	calls   sync.WaitGroup // searches and flushes in progress
