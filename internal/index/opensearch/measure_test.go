@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := encode(t, encoder, llm.Passage, texts[:min(n, encoded)])
+	known := encode(t, encoder, llm.Passage, slices.Clone(texts[:min(n, encoded)]))
 	vectors := make(map[string][]float32)
 	for _, e := range entries {
 		for _, c := range e.Chunks {
@@ -75,7 +76,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	source.PutVectors("m", vectors)
 	m.flush(t, "vectors")
 	t.Logf("%d documents, %d chunks, %d vectors", len(entries), n, len(vectors))
-	for _, v := range encode(t, encoder, llm.Query, m.questions) {
+	for _, v := range encode(t, encoder, llm.Query, slices.Clone(m.questions)) {
 		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
 	}
 	return m
@@ -92,10 +93,13 @@ func (m *measurement) flush(t *testing.T, what string) {
 	}
 }
 
-// encode returns the vectors of texts.
+// encode returns the vectors of the beginnings of texts, which are short enough for the encoder.
 func encode(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []string) [][]float32 {
 	var list [][]float32
 	for batch := range slices.Chunk(texts, 64) {
+		for i, text := range batch {
+			batch[i] = strings.ToValidUTF8(text[:min(len(text), 700)], "")
+		}
 		vectors, err := encoder.Embed(t.Context(), purpose, batch)
 		if err != nil {
 			t.Fatal(err)

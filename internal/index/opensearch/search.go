@@ -12,8 +12,9 @@ import (
 )
 
 // Search implements index.Index. The result has the changes up to Result.Sequence, without the
-// documents that changed since then. A Limit over 100,000 counts as 100,000. Strings of startsWith
-// and stringContains of over 8,000 and 4,000 bytes are assay.ErrInvalid.
+// documents that changed since then. If more than 10,000 eligible chunks match, and the Limit is at
+// most 1,000, the hits are the best of candidates, see the package. A Limit over 100,000 counts as
+// 100,000. Strings of startsWith and stringContains of over 8,000 and 4,000 bytes are assay.ErrInvalid.
 func (x *Index) Search(ctx context.Context, access assay.Access, q assay.Query) (index.Result, error) {
 	if err := checkQuery(q); err != nil {
 		return index.Result{}, err
