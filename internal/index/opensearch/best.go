@@ -101,6 +101,19 @@ func (t *textQuery) scored(query object) object {
 	}}
 }
 
+// maxForms is the number of forms of terms up to which candidates are searched for. OpenSearch allows
+// about a thousand clauses in a query.
+const maxForms = 500
+
+// forms returns the number of forms of all terms.
+func (t *textQuery) forms() int {
+	n := 0
+	for _, term := range t.terms {
+		n += len(term.forms)
+	}
+	return n
+}
+
 // nameOf returns the name of the query for a form of term i. Names are unique in a request.
 func nameOf(i, form int) string { return strconv.Itoa(i) + "." + strconv.Itoa(form) }
 
@@ -132,9 +145,9 @@ func (t *textQuery) best(s scoring) object {
 			}})
 		}
 	}
-	// With the boost, Lucene keeps the inner query apart from the filter. Without, it would merge the
-	// two into a query that skips nothing.
-	sum := object{"bool": object{"should": should, "boost": 2}}
+	// The sum is a required clause of its own, because Lucene does not skip in optional clauses beside a
+	// filter.
+	sum := object{"bool": object{"should": should}}
 	candidates := s.candidates(t.limit)
 	return object{
 		"size": min(t.limit+ties, candidates), "track_total_hits": max(s.all, index.MaxTotal) + 1,
@@ -149,7 +162,7 @@ func (t *textQuery) best(s scoring) object {
 func (x *Index) best(ctx context.Context, v *view, t textQuery, result *index.Result) error {
 	s := x.scoring
 	var answer hitList
-	few := t.most <= s.all || s.candidates(t.limit) > s.most
+	few := t.most <= s.all || s.candidates(t.limit) > s.most || t.forms() > maxForms
 	if !few {
 		if err := x.hits(ctx, v, t.best(s), &answer); err != nil {
 			return err

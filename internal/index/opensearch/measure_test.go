@@ -46,10 +46,10 @@ type measurement struct {
 }
 
 func newMeasurement(t *testing.T, n int) *measurement {
-	m := &measurement{questions: indextest.Questions(t, 70)}
+	m := &measurement{questions: indextest.Questions(t, 40)}
 	source := indextest.NewSource("measure")
 	entries, texts := indextest.RealChunks(t, n)
-	m.common = commonQueries(texts, 100)
+	m.common = commonQueries(texts, 40)
 	source.Put(entries...)
 	own, err := index.Open(t.Context(), t.TempDir(), source)
 	if err != nil {
@@ -174,7 +174,7 @@ func overlap(want, got []index.Hit) float64 {
 // of those that score candidates.
 func (m *measurement) compareText(t *testing.T, name string, queries []string, access assay.Access) {
 	c := make(costs)
-	windows := []int{100, 300, 1000, 3000}
+	windows := []int{100, 1000, 3000}
 	ten, fifty := make([]float64, len(windows)), make([]float64, len(windows))
 	defer func(before scoring) { m.x.scoring = before }(m.x.scoring)
 	columns := []string{"own", "all"}

@@ -227,11 +227,11 @@ func (x *Index) holdingIn(ctx context.Context, v *view, c *counts, terms []analy
 		return list, nil
 	}
 	filters := object{}
-	var wanted []object
+	var wanted []string
 	for i, t := range terms {
 		if list[i] = c.known(formsKey(t)); list[i] < 0 {
-			filter := termsQuery("terms", forms(t))
-			filters[strconv.Itoa(i)], wanted = filter, append(wanted, filter)
+			wanted = append(wanted, forms(t)...)
+			filters[strconv.Itoa(i)] = termsQuery("terms", forms(t))
 		}
 	}
 	if len(wanted) == 0 {
@@ -247,7 +247,7 @@ func (x *Index) holdingIn(ctx context.Context, v *view, c *counts, terms []analy
 		}
 	}
 	body := object{
-		"size": 0, "track_total_hits": false, "query": all(c.scope, termQuery("kind", kindText), anyOf(wanted...)),
+		"size": 0, "track_total_hits": false, "query": all(c.scope, termQuery("kind", kindText), termsQuery("terms", wanted)),
 		"aggs": object{"terms": object{"filters": object{"filters": filters}}},
 	}
 	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
