@@ -90,11 +90,16 @@ func (r *rig) record(ctx context.Context, p *process, question string, pause tim
 	if err != nil {
 		return Trace{}, err
 	}
-	rec := recorder{clocks: clocks, at: time.Now(), was: clocks.read()}
-	if _, err := ask(ctx, p.url, question, rec.event); err != nil {
+	rec := recorder{clocks: clocks}
+	err = r.recorded.observed(clocks, func() error {
+		rec.at, rec.was = time.Now(), clocks.read()
+		_, err := ask(ctx, p.url, question, rec.event)
+		rec.interval(kindEnd, 0)
+		return err
+	})
+	if err != nil {
 		return Trace{}, err
 	}
-	rec.interval(kindEnd, 0)
 	time.Sleep(pause)
 	rec.trace.After = rec.clocks.read().minus(rec.was).CPU
 	rec.trace.MS = rec.end

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,6 +80,7 @@ type Report struct {
 	Warm      bool    `json:"warm"`
 	Questions int     `json:"questions"`
 	Recorded  float64 `json:"recorded"` // mean processor time of a recorded question, in milliseconds
+	Weight    float64 `json:"weight"`   // share of a core that a thread of another program had for one of a server's
 	Rates     []Rate  `json:"rates"`
 	Config    Config  `json:"config"` // of the simulations
 }
@@ -91,7 +91,8 @@ type Rate struct {
 	Measured  Figures `json:"measured"`
 	Simulated Figures `json:"simulated"`
 	Failed    int     `json:"failed"` // questions without an answer
-	// Others is how many cores all other programs used on average, the asking one included.
+	// Others is how many threads of other programs ran or were ready to run on average, the asking one
+	// included. The simulation has as many.
 	Others float64 `json:"others"`
 }
 
@@ -148,9 +149,9 @@ func check(ctx context.Context, o checkOptions) (_ Report, err error) {
 		if err != nil {
 			return report, err
 		}
-		fmt.Fprintf(os.Stderr, "%+v\n", compared)
 		report.Rates = append(report.Rates, compared)
 	}
+	report.Weight = r.recorded.weight()
 	return report, nil
 }
 
@@ -213,12 +214,13 @@ func (t Trace) cpu() float64 {
 
 // compare measures a rate and simulates it.
 func (r *rig) compare(ctx context.Context, c Config, rate float64, questions []string, traces []Trace) (Rate, error) {
-	c.Rate = rate
 	compared, err := r.measure(ctx, newArrivals(c.Seed, rate), questions)
 	if err != nil {
 		return compared, err
 	}
-	compared.Rate = rate
+	compared.Rate, c.Rate = rate, rate
+	c.Resources = slices.Clone(c.Resources)
+	c.Resources[0].Others, c.Resources[0].Weight = compared.Others, r.recorded.weight()
 	simulated, err := Simulate(c, traces)
 	if err != nil {
 		return compared, err
@@ -241,39 +243,40 @@ func (r *rig) measure(ctx context.Context, next arrivals, questions []string) (R
 		return all, err
 	}
 	var mu sync.Mutex
-	var asking sync.WaitGroup
 	var latencies []float64
-	var began, ended time.Time
-	var was clock
-	others, due := 0.0, time.Now()
-	for i, question := range questions {
-		due = due.Add(time.Duration(next.gap() * float64(time.Millisecond)))
-		select {
-		case <-time.After(time.Until(due)):
-		case <-ctx.Done():
-			asking.Wait()
-			return all, ctx.Err()
+	var ended time.Time
+	asked := func(ms float64, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			all.Failed++
+			fmt.Fprintln(os.Stderr, "scale: a question failed:", err)
+			return
 		}
-		if i == 0 {
-			began, was, others = time.Now(), clocks.read(), machine()
-		}
-		asking.Go(func() {
-			ms, err := ask(ctx, r.servers[i%len(r.servers)].url, question, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				all.Failed++
-				fmt.Fprintln(os.Stderr, "scale: a question failed:", err)
-				return
-			}
-			latencies, ended = append(latencies, ms), time.Now()
-		})
+		latencies, ended = append(latencies, ms), time.Now()
 	}
-	asking.Wait()
-	used, took := clocks.read().minus(was).CPU, milliseconds(ended.Sub(began))
-	all.Others = (machine() - others - used) / took
-	all.Measured = figures(latencies, took, used)
-	return all, ctx.Err()
+	var s surroundings
+	began := time.Now()
+	err = s.observed(clocks, func() error {
+		var asking sync.WaitGroup
+		defer asking.Wait()
+		due := began
+		for i, question := range questions {
+			if gap := next.gap(); i > 0 { // the first asks at once, and the simulation counts from it
+				due = due.Add(time.Duration(gap * float64(time.Millisecond)))
+			}
+			select {
+			case <-time.After(time.Until(due)):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			asking.Go(func() { asked(ask(ctx, r.servers[i%len(r.servers)].url, question, nil)) })
+		}
+		return nil
+	})
+	all.Others = s.threads()
+	all.Measured = figures(latencies, milliseconds(ended.Sub(began)), s.used.CPU)
+	return all, errors.Join(err, ctx.Err())
 }
 
 // figures returns the figures of questions that took some time together.
@@ -292,11 +295,14 @@ func figures(latencies []float64, took, used float64) Figures {
 
 // write prints the report as a table: measured, simulated, and how much the simulation is off.
 func (r Report) write(out io.Writer) error {
-	caches := cmp.Or(map[bool]string{true: "asked before"}[r.Warm], "new to their server")
-	fmt.Fprintf(out, "%d servers with the index %s on %d cores; %d questions, %s; recorded one at a time: %.1f ms of processor time each\n",
-		r.Servers, r.Index, r.Cores, r.Questions, caches, r.Recorded)
+	caches := "new to their server"
+	if r.Warm {
+		caches = "asked before"
+	}
+	fmt.Fprintf(out, "%d servers with the index %s on %d cores; %d questions, %s; recorded one at a time: %.1f ms of processor time each; weight of other programs' threads: %.2f\n",
+		r.Servers, r.Index, r.Cores, r.Questions, caches, r.Recorded, r.Weight)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "a second\tanswered\tp50, ms\tp95, ms\tcores busy\tprocessor time, ms\tother programs, cores\tfailed")
+	fmt.Fprintln(w, "a second\tanswered\tp50, ms\tp95, ms\tcores busy\tprocessor time, ms\tother threads\tfailed")
 	pair := func(format string, measured, simulated float64) string {
 		return fmt.Sprintf(format+" → "+format+" (%+.0f %%)", measured, simulated, 100*(simulated/measured-1))
 	}

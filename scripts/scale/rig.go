@@ -29,6 +29,7 @@ type rig struct {
 	database string // URL of the database
 	postgres int    // its first process
 	servers  []*process
+	recorded surroundings // while questions were recorded
 }
 
 // A process is assay serve.
@@ -38,35 +39,38 @@ type process struct {
 	pid int
 }
 
-// newRig builds assay, creates a database, and ingests the documents of a data set.
-func newRig(ctx context.Context, o checkOptions) (r *rig, err error) {
-	r = &rig{o: o, server: o.database, binary: o.assay}
-	if r.dir, err = os.MkdirTemp("", "assay-scale-"); err != nil {
+// newRig builds assay, creates a database, and ingests the documents of a data set. The rig must be closed.
+func newRig(ctx context.Context, o checkOptions) (*rig, error) {
+	dir, err := os.MkdirTemp("", "assay-scale-")
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
-		}
-	}()
+	r := &rig{o: o, dir: dir, server: o.database, binary: o.assay}
+	if err := r.prepare(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+func (r *rig) prepare(ctx context.Context) error {
 	if r.binary == "" {
 		r.binary = filepath.Join(r.dir, "assay")
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", r.binary, "./cmd/assay").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build assay: %w\n%s", err, out)
+			return fmt.Errorf("build assay: %w\n%s", err, out)
 		}
 	}
 	if err := r.createDatabase(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	docs := filepath.Join(r.dir, "docs")
-	if err := writeDocuments(filepath.Join(o.set, "corpus.jsonl"), docs); err != nil {
-		return nil, err
+	if err := writeDocuments(filepath.Join(r.o.set, "corpus.jsonl"), docs); err != nil {
+		return err
 	}
 	out, err := r.command(ctx, 0, "ingest", "--wait", docs).CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("assay ingest: %w\n%s", err, out)
+		return fmt.Errorf("assay ingest: %w\n%s", err, out)
 	}
-	return r, nil
+	return nil
 }
 
 // command returns a command of assay on a machine of its own with that number.

@@ -9,6 +9,8 @@ type shared struct {
 	usage
 	s           *simulation
 	units, each float64
+	others      float64 // threads of other programs
+	weight      float64 // of one of them
 	visiting    []*visit
 	shares      int // how often units were divided, so that outdated events are known
 }
@@ -61,7 +63,7 @@ func (q *shared) share() {
 	for _, v := range q.visiting {
 		running += v.threads * min(1, q.each/wanted[v.server])
 	}
-	share := min(1, q.units/running)
+	share := q.portion(running)
 	next := -1.0
 	for _, v := range q.visiting {
 		v.rate = share * v.threads * min(1, q.each/wanted[v.server])
@@ -79,6 +81,15 @@ func (q *shared) share() {
 			q.leave()
 		}
 	})
+}
+
+// portion returns how many units each of so many threads has beside those of other programs, of which none has
+// more than one either.
+func (q *shared) portion(running float64) float64 {
+	if spare := q.units - q.others; q.weight*spare > running {
+		return min(1, spare/running)
+	}
+	return min(1, q.units/(running+q.weight*q.others))
 }
 
 // leave ends the visits that have computed all that they want.

@@ -45,6 +45,22 @@ func TestThreads(t *testing.T) {
 	near(t, "three threads", simulate(t, c, []Trace{both}).Mean, 30, 1e-6)
 }
 
+// TestOthers shares cores with the threads of other programs.
+func TestOthers(t *testing.T) {
+	for _, x := range []struct{ threads, others, weight, want float64 }{
+		{1, 0, 1, 1}, {4, 0, 1, 0.5}, // 2 cores
+		{1, 1, 1, 1}, {1, 1, 9, 1}, {2, 2, 1, 0.5}, {2, 1, 1, 2. / 3},
+		{2, 1, 9, 0.5}, {2, 20, 0.05, 2. / 3}, {1, 20, 0.01, 1},
+	} {
+		q := shared{units: 2, others: x.others, weight: x.weight}
+		near(t, fmt.Sprint(x), q.portion(x.threads), x.want, 1e-9)
+	}
+	var s surroundings
+	s.took, s.used, s.machine, s.running = 1000, clock{CPU: 800, Delay: 400}, 1800, 3200
+	near(t, "threads of others", s.threads(), 2, 1e-9)
+	near(t, "their weight", s.weight(), 0.5*1.5, 1e-9) // each had 0.5 of a core, and one of ours 1 / 1.5
+}
+
 // TestLock lets the steps of several servers hold a lock while they compute.
 func TestLock(t *testing.T) {
 	const mean, busy = 10.0, 0.5

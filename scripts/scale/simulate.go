@@ -44,6 +44,10 @@ type Resource struct {
 	// share. The visits of one server together have at most Each units. 0: Units.
 	Shared bool `json:"shared,omitempty"`
 	Each   int  `json:"each,omitempty"`
+	// Others is the number of threads of other programs that always compute on a shared resource, and Weight the share
+	// that each has for one of a visit's threads. 0: 1.
+	Others float64 `json:"others,omitempty"`
+	Weight float64 `json:"weight,omitempty"`
 
 	// Service is the time of one visit. Nil: that of the recorded step.
 	Service *Service `json:"service,omitempty"`
@@ -143,7 +147,7 @@ func newSimulation(c Config, traces []Trace) (*simulation, error) {
 		resources: map[string]*resource{},
 	}
 	for _, r := range c.Resources {
-		if r.Units < 1 || r.Parts < 0 || r.Name == "" || s.resources[r.Name] != nil {
+		if r.Units < 1 || r.Parts < 0 || r.Others < 0 || r.Weight < 0 || r.Name == "" || s.resources[r.Name] != nil {
 			return nil, fmt.Errorf("resource %q: want another name, and one unit at least", r.Name)
 		}
 		s.resources[r.Name] = s.newResource(r)
@@ -167,7 +171,9 @@ func (s *simulation) newResource(r Resource) *resource {
 	made := &resource{Resource: r}
 	for range max(r.Parts, 1) {
 		if r.Shared {
-			made.parts = append(made.parts, &shared{s: s, units: float64(r.Units), each: float64(cmp.Or(r.Each, r.Units))})
+			made.parts = append(made.parts, &shared{
+				s: s, units: float64(r.Units), each: float64(cmp.Or(r.Each, r.Units)), others: r.Others, weight: cmp.Or(r.Weight, 1),
+			})
 			continue
 		}
 		made.parts = append(made.parts, &queue{s: s, units: r.Units})
