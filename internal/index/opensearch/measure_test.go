@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,15 +30,20 @@ func TestMeasure(t *testing.T) {
 	m := newMeasurement(t, n)
 	all, half := assay.Principal{User: "ann"}.Access(), assay.Local().Access()
 	few := assay.Filter{Op: assay.OpLessThan, Key: "share", Value: assay.NumberValue(0.01)}
+	m.compareText(t, "common words", m.common, all)
+	m.compareText(t, "common words, ACL", m.common, half)
+	m.compareText(t, "questions", m.questions, all)
+	m.addVectors(t)
 	m.compare(t, "all", all, assay.Filter{})
 	m.compare(t, "ACL keeps 50 %", half, assay.Filter{})
 	m.compare(t, "filter keeps 1 %", all, few)
-	m.compareText(t, "common words", m.common, all)
-	m.compareText(t, "common words, ACL", m.common, half)
 }
 
 // A measurement is a corpus in both indexes.
 type measurement struct {
+	source    *indextest.Source
+	entries   []indextest.Entry
+	texts     []string // of the chunks
 	own       index.Index
 	x         *Index
 	questions []string
@@ -46,18 +52,23 @@ type measurement struct {
 }
 
 func newMeasurement(t *testing.T, n int) *measurement {
-	m := &measurement{questions: indextest.Questions(t, 40)}
-	source := indextest.NewSource("measure")
-	entries, texts := indextest.RealChunks(t, n)
-	m.common = commonQueries(texts, 40)
-	source.Put(entries...)
-	own, err := index.Open(t.Context(), t.TempDir(), source)
+	m := &measurement{source: indextest.NewSource("measure"), questions: indextest.Questions(t, 40)}
+	m.entries, m.texts = indextest.RealChunks(t, n)
+	m.common = commonQueries(m.texts, 40)
+	m.source.Put(m.entries...)
+	own, err := index.Open(t.Context(), t.TempDir(), m.source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { own.Close() })
-	m.own, m.x = own, connect(t, nil).open(t, t.TempDir(), source)
+	m.own, m.x = own, connect(t, nil).open(t, t.TempDir(), m.source)
 	m.flush(t, "texts")
+	t.Logf("%d documents, %d chunks", len(m.entries), n)
+	return m
+}
+
+// addVectors adds the vectors of the chunks and of the questions.
+func (m *measurement) addVectors(t *testing.T) {
 	encoder, err := embedded.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -66,20 +77,18 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := encode(t, encoder, llm.Passage, slices.Clone(texts[:min(n, encoded)]))
+	known := encode(t, encoder, llm.Passage, slices.Clone(m.texts[:min(len(m.texts), encoded)]))
 	vectors := make(map[string][]float32)
-	for _, e := range entries {
+	for _, e := range m.entries {
 		for _, c := range e.Chunks {
 			vectors[c.ID] = indextest.MoreVectors(known, len(vectors))
 		}
 	}
-	source.PutVectors("m", vectors)
+	m.source.PutVectors("m", vectors)
 	m.flush(t, "vectors")
-	t.Logf("%d documents, %d chunks, %d vectors", len(entries), n, len(vectors))
 	for _, v := range encode(t, encoder, llm.Query, slices.Clone(m.questions)) {
 		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
 	}
-	return m
 }
 
 // flush flushes both indexes and prints what it costs.
@@ -109,31 +118,69 @@ func encode(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []str
 	return list
 }
 
-// costs are the times of searches on several indexes that take turns.
-type costs map[string][]time.Duration
+// costs are those of searches on several indexes that take turns.
+type costs struct {
+	times map[string][]time.Duration
+	nodes map[string]time.Duration // processor time
+}
+
+func newCosts() costs {
+	return costs{make(map[string][]time.Duration), make(map[string]time.Duration)}
+}
 
 func (c costs) print(t *testing.T, name string, columns ...string) {
 	for _, column := range columns {
-		list := slices.Sorted(slices.Values(c[column]))
+		list := slices.Sorted(slices.Values(c.times[column]))
 		ms := func(p float64) float64 { return list[int(p*float64(len(list)-1))].Seconds() * 1000 }
-		t.Logf("%-18s %-22s p50 %7.1f  p95 %7.1f  min %7.1f ms", name, column, ms(0.5), ms(0.95), ms(0))
+		nodes := c.nodes[column].Seconds() * 1000 / float64(len(list))
+		t.Logf("%-18s %-19s p50 %7.1f  p95 %7.1f  min %7.1f ms, nodes %.1f ms of processor", name, column, ms(0.5), ms(0.95), ms(0), nodes)
 	}
 }
 
-// search times a search.
+// search measures a search.
 func (c costs) search(t *testing.T, column string, f func() (index.Result, error)) index.Result {
-	began := time.Now()
+	nodes, began := processorTime(t), time.Now()
 	result, err := f()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c[column] = append(c[column], time.Since(began))
+	c.times[column] = append(c.times[column], time.Since(began))
+	c.nodes[column] += processorTime(t) - nodes
 	return result
+}
+
+// processorTime returns the time that the nodes of scripts/opensearch have computed, in steps of 10 ms,
+// or zero where Linux does not say.
+func processorTime(t *testing.T) time.Duration {
+	files, err := filepath.Glob(filepath.Join(os.Getenv("ASSAY_TEST_OPENSEARCH_RIG"), "*.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks := 0
+	for _, file := range files {
+		pid, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+		if err != nil {
+			return 0
+		}
+		_, after, _ := strings.Cut(string(stat), ") ")
+		for _, n := range strings.Fields(after)[11:13] { // of the user and of the system
+			more, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticks += more
+		}
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
 // compare prints the cost and the agreement of text, vector and hybrid searches, taking turns.
 func (m *measurement) compare(t *testing.T, name string, access assay.Access, filter assay.Filter) {
-	c := make(costs)
+	c := newCosts()
 	var text, near float64
 	for i, question := range m.questions {
 		q := assay.Query{Text: question, Limit: 50, Filter: filter}
@@ -144,7 +191,9 @@ func (m *measurement) compare(t *testing.T, name string, access assay.Access, fi
 		}{{"own", m.own}, {"opensearch", m.x}} {
 			a := c.search(t, "text "+of.name, func() (index.Result, error) { return of.ix.Search(t.Context(), access, q) })
 			b := c.search(t, "vectors "+of.name, func() (index.Result, error) { return of.ix.Nearest(t.Context(), access, q, m.vectors[i]) })
-			c["hybrid "+of.name] = append(c["hybrid "+of.name], c["text "+of.name][i]+c["vectors "+of.name][i]) // one after the other
+			// A hybrid search is one after the other.
+			c.times["hybrid "+of.name] = append(c.times["hybrid "+of.name], c.times["text "+of.name][i]+c.times["vectors "+of.name][i])
+			c.nodes["hybrid "+of.name] = c.nodes["text "+of.name] + c.nodes["vectors "+of.name]
 			if of.name == "own" {
 				texts, nearest = a.Hits, b.Hits
 				continue
@@ -173,8 +222,8 @@ func overlap(want, got []index.Hit) float64 {
 // compareText prints the cost of text searches that score all matching chunks, and the cost and recall
 // of those that score candidates.
 func (m *measurement) compareText(t *testing.T, name string, queries []string, access assay.Access) {
-	c := make(costs)
-	windows := []int{100, 1000, 3000}
+	c := newCosts()
+	windows := []int{100, 1000}
 	ten, fifty := make([]float64, len(windows)), make([]float64, len(windows))
 	defer func(before scoring) { m.x.scoring = before }(m.x.scoring)
 	columns := []string{"own", "all"}
