@@ -21,6 +21,7 @@ var reviewed = map[string]string{
 	"scripts/scale/ask.go http.Client":                          "a measurement of this machine's own servers",
 	"scripts/scale/ask.go http.Transport":                       "a measurement of this machine's own servers",
 	"scripts/scale/rig.go http.Get":                             "a measurement of this machine's own servers",
+	"scripts/scale/rig.go pgx.Connect":                          "the operator's database, by its URL",
 	"source/git/fetch.go http.Client":                           "its transport is the source's own client",
 	"source/internal/rest/client.go http.Client":                "its transport is that of the source's client",
 	"provider/internal/wire/client.go http.Client":              "its transport refuses, or is the configured one",
