@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -130,6 +133,31 @@ func (w *weaviate) fill(ctx context.Context) error {
 
 // settle implements system. Weaviate indexes vectors before it acknowledges them.
 func (w *weaviate) settle(context.Context) error { return nil }
+
+// written waits until all that was stored is in the files that searches read. Weaviate writes them a
+// minute after the last change; before that, its searches by words are slow, and their order differs.
+func (w *weaviate) written(ctx context.Context) error {
+	logs := filepath.Join(w.rig, "data", strings.ToLower(weaviateClass), "*", "lsm", "*", "*.wal")
+	for range 600 {
+		names, err := filepath.Glob(logs)
+		if err != nil {
+			return err
+		}
+		waiting := slices.ContainsFunc(names, func(name string) bool {
+			info, err := os.Stat(name)
+			return err == nil && info.Size() > 0
+		})
+		if !waiting {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return errors.New("weaviate has not written its memory to files for ten minutes")
+}
 
 func (w *weaviate) put(ctx context.Context, batch []byte) error {
 	reply, err := w.call(ctx, "BatchObjects", batch)
