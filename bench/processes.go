@@ -9,17 +9,22 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // ticksPerSecond is the unit of processor times in /proc, the same on all Linux systems.
 const ticksPerSecond = 100
 
-// processorTime returns the time that processes and their children, dead ones included, have used.
+// processorTime returns the time that processes have used, and their children that ended. Those after
+// the first may be its children, and end at any time.
 func processorTime(pids []int) (time.Duration, error) {
 	ticks := 0
-	for _, pid := range pids {
+	for i, pid := range pids {
 		fields, err := stat(pid)
+		if i > 0 && ended(err) {
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -32,6 +37,11 @@ func processorTime(pids []int) (time.Duration, error) {
 		}
 	}
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// ended reports whether an error means that there is no such process any more.
+func ended(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
 // stat returns the fields of /proc/PID/stat after the name: state, parent and so on.
@@ -74,8 +84,8 @@ func memoryOf(pids []int) (int64, error) {
 	total := int64(0)
 	for _, pid := range pids {
 		f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // a child that ended
+		if ended(err) {
+			continue
 		}
 		if err != nil {
 			return 0, err
