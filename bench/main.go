@@ -101,37 +101,36 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	report, err := measure(ctx, o, os.Getenv("ASSAY_TESTDATA"))
-	if err != nil {
+	if len(report.Parts) == 0 {
 		return err
 	}
 	if o.json {
 		out := json.NewEncoder(os.Stdout)
 		out.SetIndent("", "  ")
-		return out.Encode(report)
+		return errors.Join(err, out.Encode(report))
 	}
-	return report.markdown(os.Stdout)
+	return errors.Join(err, report.markdown(os.Stdout))
 }
 
-// measure runs the whole benchmark in a folder that is removed afterwards.
+// measure runs the whole benchmark in a folder that is removed afterwards. After an error the report
+// has what was measured before.
 func measure(ctx context.Context, o options, testdata string) (*report, error) {
 	dir, err := os.MkdirTemp(o.dir, "assay-bench-")
 	if err != nil {
-		return nil, err
+		return &report{}, err
 	}
 	defer os.RemoveAll(dir)
 	for _, sub := range []string{"fts5", "vec"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, err
+			return &report{}, err
 		}
 	}
 	b := bench{options: o, dir: dir, testdata: testdata, protocol: protocol{rounds: o.rounds, least: 200 * time.Millisecond, most: o.slow}}
 	if o.quick {
 		b.protocol.least = 50 * time.Millisecond
 	}
-	if err := b.run(ctx); err != nil {
-		return nil, err
-	}
-	return &b.report, nil
+	err = b.run(ctx)
+	return &b.report, err
 }
 
 func parse(args []string) (options, error) {
