@@ -21,8 +21,9 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// hits is the number of hits of a search, which recall@50 needs.
-const hits = 50
+// hits is the number of hits of a search: 50 for recall@50, and as many as package retrieve asks for,
+// so that all rankings share their searches.
+const hits = 60
 
 var rankings = []struct {
 	name string
@@ -80,10 +81,11 @@ func (m *measurement) measure(ctx context.Context, x index.Index) (*outcome, err
 		}
 		o.figures = append(o.figures, figures)
 	}
-	r := retrieve.New(retrieve.Config{Index: &remembering{Index: x}, Content: m.Content, Embedder: m.Embedder})
+	report := m.Stage(fmt.Sprintf("%T", x))
+	x = &remembering{Index: x, results: make(map[string]any)}
+	r := retrieve.New(retrieve.Config{Index: x, Content: m.Content, Embedder: m.Embedder})
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	report := m.Stage(fmt.Sprintf("%T", x))
 	for i, q := range m.Set.Queries {
 		if ctx.Err() != nil {
 			break
@@ -133,7 +135,7 @@ func (m *measurement) nearestOverlap(ctx context.Context, x index.Index, text st
 	} else if err != nil {
 		return 0, err
 	}
-	found, err := x.Nearest(ctx, everyone, assay.Query{Text: text, Limit: 10}, index.Vector{Model: m.Embedder.Model(), Metric: index.Cosine, Values: list[0]})
+	found, err := x.Nearest(ctx, everyone, assay.Query{Text: text, Limit: hits}, index.Vector{Model: m.Embedder.Model(), Metric: index.Cosine, Values: list[0]})
 	if err != nil {
 		return 0, err
 	}
@@ -147,12 +149,12 @@ func (m *measurement) nearestOverlap(ctx context.Context, x index.Index, text st
 	n := min(10, len(all))
 	tenth := all[len(all)-n] - 1e-6 // indexes compare with less precision
 	right := 0
-	for _, h := range found.Hits {
+	for _, h := range found.Hits[:min(n, len(found.Hits))] {
 		if similarity[h.Chunk] >= tenth {
 			right++
 		}
 	}
-	return min(1, float64(right)/float64(n)), nil
+	return float64(right) / float64(n), nil
 }
 
 // dot returns the product of two vectors of length 1.
@@ -164,40 +166,41 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// remembering is an index that answers an equal search only once. The rankings of a question share
-// their searches.
+// remembering is an index that makes equal searches once. The rankings of a question share theirs.
 type remembering struct {
 	index.Index
 	mu      sync.Mutex
-	results map[string]index.Result
+	results map[string]any
 }
 
 // Search implements index.Index.
 func (x *remembering) Search(ctx context.Context, access assay.Access, q assay.Query) (index.Result, error) {
-	return x.once(fmt.Sprint("text ", q.Limit, q.Text), func() (index.Result, error) { return x.Index.Search(ctx, access, q) })
+	return once(x, fmt.Sprint("text ", q.Limit, q.Text), func() (index.Result, error) { return x.Index.Search(ctx, access, q) })
 }
 
 // Nearest implements index.Index.
 func (x *remembering) Nearest(ctx context.Context, access assay.Access, q assay.Query, v index.Vector) (index.Result, error) {
-	return x.once(fmt.Sprint("vector ", q.Limit, q.Text), func() (index.Result, error) { return x.Index.Nearest(ctx, access, q, v) })
+	return once(x, fmt.Sprint("nearest ", q.Limit, v.Values), func() (index.Result, error) { return x.Index.Nearest(ctx, access, q, v) })
 }
 
-func (x *remembering) once(key string, search func() (index.Result, error)) (index.Result, error) {
+// Similarities implements index.Index.
+func (x *remembering) Similarities(ctx context.Context, access assay.Access, v index.Vector, chunks []string) ([]*float64, error) {
+	return once(x, fmt.Sprint("similar ", chunks, v.Values), func() ([]*float64, error) { return x.Index.Similarities(ctx, access, v, chunks) })
+}
+
+// once returns the result of a search that was made before, or makes it.
+func once[R any](x *remembering, key string, search func() (R, error)) (R, error) {
 	x.mu.Lock()
-	result, ok := x.results[key]
+	before, ok := x.results[key]
 	x.mu.Unlock()
 	if ok {
-		return result, nil
+		return before.(R), nil
 	}
 	result, err := search()
-	if err != nil {
-		return result, err
+	if err == nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.results[key] = result
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.results == nil {
-		x.results = make(map[string]index.Result)
-	}
-	x.results[key] = result
-	return result, nil
+	return result, err
 }

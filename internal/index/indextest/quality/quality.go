@@ -2,7 +2,8 @@
 // labelled sets and with the vectors of the embedded encoder. [Run] measures each set by text, by
 // vectors and by both as package retrieve fuses them by default.
 //
-// Two small sets are compared unless ASSAY_QUALITY names others, separated by commas, or is "all".
+// Two small sets are compared unless ASSAY_QUALITY names others, separated by commas, or is "all". 100
+// questions of each are asked, 20 with -short, and all with ASSAY_LONG=1.
 // Vectors are kept in the folder ASSAY_TEST_VECTORS, by default assay/vectors in the user's cache
 // folder, so that a text is encoded once. An interrupted run continues where it stopped.
 package quality
@@ -11,6 +12,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,10 +84,7 @@ func sets(t *testing.T) []testset.Set {
 	t.Helper()
 	root := filepath.Join(indextest.Data(t), "retrieval")
 	names := strings.Split(cmp.Or(os.Getenv("ASSAY_QUALITY"), "xquad-en,hotpotqa-train100"), ",")
-	most := indextest.Rounds(30, 60, 300) // questions of a set
-	if os.Getenv("ASSAY_QUALITY") != "" {
-		most = 300
-	}
+	most := indextest.Rounds(20, 100, math.MaxInt) // questions of a set
 	if slices.Equal(names, []string{"all"}) {
 		names = nil
 		files, err := filepath.Glob(filepath.Join(root, "*", "corpus.jsonl"))
@@ -133,7 +132,7 @@ func choose(queries []testset.Query, n int) []testset.Query {
 	return chosen
 }
 
-// join returns a set with the passages of all and n of their questions.
+// join returns a set with all passages of sets and n of their questions.
 func join(list []testset.Set, n int) testset.Set {
 	all := testset.Set{Name: together}
 	for _, set := range list {
