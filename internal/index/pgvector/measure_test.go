@@ -64,7 +64,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := encode384(t, encoder, llm.Passage, texts[:min(n, encoded)])
+	known := encodePassages(t, encoder, texts[:min(n, encoded)])
 	vectors := make(map[string][]float32)
 	for _, e := range entries {
 		for _, c := range e.Chunks {
@@ -101,7 +101,11 @@ func newMeasurement(t *testing.T, n int) *measurement {
 			}
 		}
 	}
-	for _, v := range encode384(t, encoder, llm.Query, m.questions) {
+	queries, err := encoder.Embed(t.Context(), llm.Query, m.questions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range queries {
 		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
 	}
 	began := time.Now()
@@ -116,12 +120,16 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	return m
 }
 
-// encode384 returns the vectors of texts.
-func encode384(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []string) [][]float32 {
+// encodePassages returns the vectors of texts.
+func encodePassages(t *testing.T, encoder llm.Embedder, texts []string) [][]float32 {
 	var list [][]float32
 	began := time.Now()
 	for batch := range slices.Chunk(texts, 64) {
-		vectors, err := encoder.Embed(t.Context(), purpose, batch)
+		var passages []assay.Passage
+		for _, text := range batch {
+			passages = append(passages, assay.Passage{Text: text})
+		}
+		vectors, err := llm.EmbedPassages(t.Context(), encoder, passages)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package pgvector
 
 import (
+	"os"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -18,6 +19,22 @@ func TestQuality(t *testing.T) {
 		quality.Engine{Name: "pgvector", Open: qualityOpener(defaultSettings), SameText: true, Overlap: 0.98},
 		quality.Engine{Name: "pgvector, HNSW", Open: qualityOpener(approximate), SameText: true, Overlap: 0.98},
 	)
+}
+
+// TestScan prints how many of the nearest passages of all sets together a search of their HNSW index
+// finds, by ef_search.
+func TestScan(t *testing.T) {
+	if os.Getenv("ASSAY_QUALITY") == "" {
+		t.Skip("ASSAY_QUALITY names no sets")
+	}
+	set := quality.Together(t)
+	approximate := defaultSettings
+	approximate.exact = 100
+	x := qualityOpener(approximate)(t, set.Source()).(*Index)
+	for _, scan := range []int{40, 100, 200, 400, 800} {
+		x.settings.scan = scan
+		t.Logf("ef_search %d: overlap@10 %.4f", scan, set.Overlap(t, x))
+	}
 }
 
 // qualityOpener returns a function that opens the index of a source and builds its HNSW index.

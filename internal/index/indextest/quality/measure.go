@@ -44,11 +44,16 @@ var metrics = []struct {
 // A measurement is a set with what is needed to measure an index of it.
 type measurement struct {
 	*retrieval.Opened
+	source  index.VectorSource
 	vectors map[string][]float32 // of all passages, by chunk ID
 }
 
-func newMeasurement(ctx context.Context, o *retrieval.Opened, source index.VectorSource) (*measurement, error) {
-	m := &measurement{Opened: o, vectors: make(map[string][]float32)}
+func newMeasurement(ctx context.Context, o *retrieval.Opened) (*measurement, error) {
+	source, ok := o.Content.(index.VectorSource)
+	if !ok {
+		return nil, fmt.Errorf("%T is not an index.VectorSource", o.Content)
+	}
+	m := &measurement{Opened: o, source: source, vectors: make(map[string][]float32)}
 	for v, err := range source.Vectors(ctx, o.Embedder.Model(), 0) {
 		if err != nil {
 			return nil, err
@@ -122,20 +127,20 @@ func (m *measurement) ask(ctx context.Context, x index.Index, r *retrieve.Retrie
 	if o.text[i], err = x.Search(ctx, everyone, assay.Query{Text: q.Text, Limit: hits}); err != nil {
 		return err
 	}
-	o.overlap[i], err = m.nearestOverlap(ctx, x, q.Text)
+	o.overlap[i], err = m.nearestOverlap(ctx, x, q.Text, hits)
 	return err
 }
 
-// nearestOverlap returns the share of the ten passages nearest to a text that a search finds. It is
-// NaN if the text is too long for the encoder.
-func (m *measurement) nearestOverlap(ctx context.Context, x index.Index, text string) (float64, error) {
+// nearestOverlap returns the share of the ten passages nearest to a text that are among the first ten
+// hits of a search. It is NaN if the text is too long for the encoder.
+func (m *measurement) nearestOverlap(ctx context.Context, x index.Index, text string, limit int) (float64, error) {
 	list, err := llm.Embed(ctx, m.Embedder, llm.Query, []string{text})
 	if long := new(llm.TooLongError); errors.As(err, &long) {
 		return math.NaN(), nil
 	} else if err != nil {
 		return 0, err
 	}
-	found, err := x.Nearest(ctx, everyone, assay.Query{Text: text, Limit: hits}, index.Vector{Model: m.Embedder.Model(), Metric: index.Cosine, Values: list[0]})
+	found, err := x.Nearest(ctx, everyone, assay.Query{Text: text, Limit: limit}, index.Vector{Model: m.Embedder.Model(), Metric: index.Cosine, Values: list[0]})
 	if err != nil {
 		return 0, err
 	}

@@ -3,7 +3,9 @@
 // vectors and by both as package retrieve fuses them by default.
 //
 // Two small sets are compared unless ASSAY_QUALITY names others, separated by commas, or is "all". 100
-// questions of each are asked, 20 with -short, and all with ASSAY_LONG=1.
+// questions of each are asked, 20 with -short, and of a set of more than 2,000 passages those are
+// searched that are relevant to them, and others. They are chosen by a hash of their IDs. With
+// ASSAY_LONG=1 sets are complete.
 // Vectors are kept in the folder ASSAY_TEST_VECTORS, by default assay/vectors in the user's cache
 // folder, so that a text is encoded once. An interrupted run continues where it stopped.
 package quality
@@ -84,7 +86,6 @@ func sets(t *testing.T) []testset.Set {
 	t.Helper()
 	root := filepath.Join(indextest.Data(t), "retrieval")
 	names := strings.Split(cmp.Or(os.Getenv("ASSAY_QUALITY"), "xquad-en,hotpotqa-train100"), ",")
-	most := indextest.Rounds(20, 100, math.MaxInt) // questions of a set
 	if slices.Equal(names, []string{"all"}) {
 		names = nil
 		files, err := filepath.Glob(filepath.Join(root, "*", "corpus.jsonl"))
@@ -96,44 +97,57 @@ func sets(t *testing.T) []testset.Set {
 		}
 		names = append(names, together)
 	}
+	questions, passages := indextest.Rounds(20, 100, math.MaxInt), indextest.Rounds(2000, 2000, math.MaxInt)
 	var list []testset.Set
 	for _, name := range names {
 		if name == together {
-			list = append(list, join(list, most))
+			list = append(list, join(list))
 			continue
 		}
 		set, err := testset.ReadSet(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		set.Queries = choose(set.Queries, most)
-		list = append(list, set)
+		list = append(list, shorten(set, questions, passages))
 	}
 	return list
 }
 
-// choose returns n questions, chosen by a hash of their IDs, in their order.
-func choose(queries []testset.Query, n int) []testset.Query {
-	if len(queries) <= n {
-		return queries
-	}
-	hash := func(q testset.Query) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(q.ID))) }
-	var hashes []string
-	for _, q := range queries {
-		hashes = append(hashes, hash(q))
-	}
-	slices.Sort(hashes)
-	var chosen []testset.Query
-	for _, q := range queries {
-		if hash(q) < hashes[n] {
-			chosen = append(chosen, q)
+// shorten returns a set with at most as many questions, and as many passages, but all that are
+// relevant to the questions.
+func shorten(set testset.Set, questions, passages int) testset.Set {
+	set.Queries = choose(set.Queries, questions, func(q testset.Query) string { return q.ID })
+	relevant := make(map[string]bool)
+	for _, q := range set.Queries {
+		for id := range q.Relevant {
+			relevant[id] = true
 		}
 	}
-	return chosen
+	isRelevant := func(p testset.Passage) bool { return relevant[p.ID] }
+	others := slices.DeleteFunc(slices.Clone(set.Passages), isRelevant)
+	for _, p := range choose(others, max(0, passages-len(relevant)), func(p testset.Passage) string { return p.ID }) {
+		relevant[p.ID] = true
+	}
+	set.Passages = slices.DeleteFunc(slices.Clone(set.Passages), func(p testset.Passage) bool { return !isRelevant(p) })
+	return set
 }
 
-// join returns a set with all passages of sets and n of their questions.
-func join(list []testset.Set, n int) testset.Set {
+// choose returns n elements, chosen by a hash of their IDs, in their order.
+func choose[E any](list []E, n int, id func(E) string) []E {
+	if len(list) <= n {
+		return list
+	}
+	hash := func(e E) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(id(e)))) }
+	var hashes []string
+	for _, e := range list {
+		hashes = append(hashes, hash(e))
+	}
+	slices.Sort(hashes)
+	return slices.DeleteFunc(slices.Clone(list), func(e E) bool { return hash(e) >= hashes[n] })
+}
+
+// join returns a set of all passages and questions of sets.
+func join(list []testset.Set) testset.Set {
 	all := testset.Set{Name: together}
 	for _, set := range list {
 		in := func(id string) string { return set.Name + "/" + id }
@@ -150,36 +164,19 @@ func join(list []testset.Set, n int) testset.Set {
 			all.Queries = append(all.Queries, q)
 		}
 	}
-	all.Queries = choose(all.Queries, n)
 	return all
 }
 
 // compare measures a set on package index and on each engine.
 func compare(t *testing.T, set testset.Set, e llm.Embedder, engines []Engine) {
-	opened, err := retrieval.Open(t.Context(), set, retrieval.Parts{Embedder: e, Progress: eval.ProgressTo(t.Output())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	from, ok := opened.Content.(index.VectorSource)
-	if !ok {
-		t.Fatalf("%T is not an index.VectorSource", opened.Content)
-	}
-	m, err := newMeasurement(t.Context(), opened, from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := m.measure(t.Context(), opened.Index)
+	m := open(t, set, e)
+	own, err := m.measure(t.Context(), m.Index)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d passages, %d questions; overlap@10 of the index %.4f", len(set.Passages), len(set.Queries), own.meanOverlap())
 	for _, engine := range engines {
-		x := engine.Open(t, from)
+		x := engine.Open(t, m.source)
 		got, err := m.measure(t.Context(), x)
 		if err != nil {
 			t.Fatalf("%s: %v", engine.Name, err)
@@ -192,6 +189,52 @@ func compare(t *testing.T, set testset.Set, e llm.Embedder, engines []Engine) {
 			t.Errorf("%s: %s", engine.Name, p)
 		}
 	}
+}
+
+// open embeds a set.
+func open(t *testing.T, set testset.Set, e llm.Embedder) *measurement {
+	t.Helper()
+	opened, err := retrieval.Open(t.Context(), set, retrieval.Parts{Embedder: e, Progress: eval.ProgressTo(t.Output())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m, err := newMeasurement(t.Context(), opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Nearest is a set whose questions are searched for by vectors alone.
+type Nearest struct{ m *measurement }
+
+// Together returns the set of all sets that ASSAY_QUALITY names.
+func Together(t *testing.T) Nearest {
+	t.Helper()
+	list := slices.DeleteFunc(sets(t), func(s testset.Set) bool { return s.Name == together })
+	return Nearest{open(t, join(list), Encoder(t))}
+}
+
+// Source returns the passages with their vectors.
+func (n Nearest) Source() index.VectorSource { return n.m.source }
+
+// Overlap returns the mean share of the ten passages nearest to a question that a search for ten
+// finds.
+func (n Nearest) Overlap(t *testing.T, x index.Index) float64 {
+	t.Helper()
+	o := outcome{overlap: make([]float64, len(n.m.Set.Queries))}
+	for i, q := range n.m.Set.Queries {
+		var err error
+		if o.overlap[i], err = n.m.nearestOverlap(t.Context(), x, q.Text, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o.meanOverlap()
 }
 
 // everyone may read the sets.

@@ -33,19 +33,27 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
-	var queries []testset.Query
+func TestShorten(t *testing.T) {
+	var set testset.Set
 	for i := range 100 {
-		queries = append(queries, testset.Query{ID: fmt.Sprint(i)})
+		id := fmt.Sprint(i)
+		set.Passages = append(set.Passages, testset.Passage{ID: id})
+		set.Queries = append(set.Queries, testset.Query{ID: id, Relevant: map[string]int{id: 1}})
 	}
-	few, more := choose(queries, 30), choose(queries, 60)
-	if len(few) != 30 || len(more) != 60 || len(choose(queries, 200)) != 100 {
-		t.Fatalf("%d and %d questions, want 30 and 60", len(few), len(more))
+	few, more := shorten(set, 10, 30), shorten(set, 20, 200)
+	if len(few.Queries) != 10 || len(few.Passages) != 30 || len(more.Queries) != 20 || len(more.Passages) != 100 {
+		t.Fatalf("%d questions and %d passages, %d and %d; want 10 and 30, 20 and 100", len(few.Queries), len(few.Passages), len(more.Queries), len(more.Passages))
 	}
-	for _, q := range few {
-		if !slices.ContainsFunc(more, func(other testset.Query) bool { return other.ID == q.ID }) {
-			t.Errorf("question %s is among 30 and not among 60", q.ID)
+	for _, q := range few.Queries {
+		if !slices.ContainsFunc(few.Passages, func(p testset.Passage) bool { return p.ID == q.ID }) {
+			t.Errorf("the relevant passage of question %s is left out", q.ID)
 		}
+		if !slices.ContainsFunc(more.Queries, func(other testset.Query) bool { return other.ID == q.ID }) {
+			t.Errorf("question %s is among 10 and not among 20", q.ID)
+		}
+	}
+	if all := join([]testset.Set{few, more}); len(all.Queries) != 30 || len(all.Passages) != 130 {
+		t.Errorf("joined: %d questions and %d passages, want 30 and 130", len(all.Queries), len(all.Passages))
 	}
 }
 
@@ -107,7 +115,7 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	m, err := newMeasurement(t.Context(), opened, opened.Content.(index.VectorSource))
+	m, err := newMeasurement(t.Context(), opened)
 	if err != nil {
 		t.Fatal(err)
 	}
