@@ -1,7 +1,6 @@
 package pgvector
 
 import (
-	"os"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -24,9 +23,6 @@ func TestQuality(t *testing.T) {
 // TestScan prints how many of the nearest passages of all sets together a search of their HNSW index
 // finds, by ef_search.
 func TestScan(t *testing.T) {
-	if os.Getenv("ASSAY_QUALITY") == "" {
-		t.Skip("ASSAY_QUALITY names no sets")
-	}
 	set := quality.Together(t)
 	approximate := defaultSettings
 	approximate.exact = 100
