@@ -70,6 +70,8 @@ var allowed = map[string][]string{
 	"standalone":           {"engine", "parse", "provider"},
 	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "internal/queue", "internal/index", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
+
+	"internal/index/indextest/quality": {"internal/index", "internal/retrieve", "eval", "llm", "provider"}, // for tests
 }
 
 func TestImports(t *testing.T) {
