@@ -34,6 +34,8 @@ var reviewed = map[string]string{
 	"internal/index/pgvector/database.go pgxpool.NewWithConfig": "the operator's database, by its URL",
 	"store/postgres/connect.go pgxpool.NewWithConfig":           "the operator's database, by its URL",
 	"store/postgres/connect.go pgconn.ConnectConfig":            "the operator's database, by its URL",
+	"provider/redis/conn.go net.Dialer":                         "the operator's server, by its URL",
+	"provider/redis/redis.go goredis.NewClient":                 "dials by dialer in conn.go",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
 	"provider/internal/awswire/awswire.go http.Client":          "its transport is configured by the scope",
 }
@@ -50,6 +52,7 @@ var banned = map[string][]string{
 	"github.com/jackc/pgx/v5/pgconn":  {"Connect", "ConnectConfig", "ConnectWithOptions"},
 	"github.com/jackc/pgx/v5/pgxpool": {"New", "NewWithConfig"},
 	"github.com/jackc/pgx/v5/stdlib":  nil,
+	"github.com/redis/go-redis/v9":    {"NewClient", "NewClusterClient", "NewFailoverClient", "NewUniversalClient", "NewRing", "NewSentinelClient"},
 	"github.com/go-sql-driver/mysql":  nil,
 	"github.com/microsoft/go-mssqldb": nil,
 	"github.com/go-git/go-git/v5/plumbing/transport/ssh": nil,
