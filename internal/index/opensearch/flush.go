@@ -181,7 +181,15 @@ type writer struct {
 
 // due reports whether the index lacks changes or vectors, or has rows to delete.
 func (w *writer) due(ctx context.Context, sequence int64) (bool, error) {
-	if w.st.Sequence != sequence || w.st.Claim != w.st.Committed || w.expired(w.st) > 0 {
+	if w.st.Claim != w.st.Committed || w.expired(w.st) > 0 {
+		return true, nil
+	}
+	return w.lacks(ctx, sequence)
+}
+
+// lacks reports whether the index lacks changes or vectors.
+func (w *writer) lacks(ctx context.Context, sequence int64) (bool, error) {
+	if w.st.Sequence != sequence {
 		return true, nil
 	}
 	source, ok := w.x.source.(index.VectorSource)

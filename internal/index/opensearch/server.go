@@ -57,6 +57,9 @@ func (c *Cluster) Server(ctx context.Context) (Server, error) {
 	return s, nil
 }
 
+// knnClass is the component of a k-NN plugin that is on the class path.
+const knnClass = "org.opensearch.knn.plugin.KNNPlugin"
+
 // checkPlugins checks that each node with a plugin has that for k-NN. A user who may not list the plugins
 // learns it from the first Flush.
 func (c *Cluster) checkPlugins(ctx context.Context) error {
@@ -70,7 +73,7 @@ func (c *Cluster) checkPlugins(ctx context.Context) error {
 	}
 	has, lacks := map[string]bool{}, ""
 	for _, p := range plugins {
-		has[p.Name] = has[p.Name] || p.Component == "opensearch-knn"
+		has[p.Name] = has[p.Name] || p.Component == "opensearch-knn" || p.Component == knnClass
 	}
 	for node, knn := range has {
 		if !knn {

@@ -25,6 +25,8 @@ func (d database) Remove(ctx context.Context, identity string) error {
 	return pgvector.Drop(ctx, d.url, identity)
 }
 
-func (d database) Describe(context.Context) (string, error) { return "in the database of the store", nil }
+func (d database) Describe(context.Context) (string, error) {
+	return "in the database of the store", nil
+}
 
 func (d database) Close() error { return nil }
