@@ -99,7 +99,7 @@ func (w *world) command(machine string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "HOME="+w.o.dir, "ASSAY_STORE="+w.database.url(), "ASSAY_QUEUE=store",
 		"ASSAY_DATA="+filepath.Join(w.o.dir, machine), "ASSAY_INDEX="+w.o.index)
 	if w.nodes != nil {
-		cmd.Env = append(cmd.Env, "ASSAY_OPENSEARCH="+strings.Join(w.nodes.addresses, ","))
+		cmd.Env = append(cmd.Env, "ASSAY_INDEX_URL="+strings.Join(w.nodes.addresses, ",")+"?shards=3&replicas=1")
 	}
 	return cmd
 }
