@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -22,8 +24,11 @@ import (
 	"github.com/assay-rag/assay/store/postgres"
 )
 
-// storeTime is how long documents that were acknowledged may wait until they are stored and found.
-const storeTime = 30 * time.Minute
+// How long documents that were acknowledged may wait until they are stored, and then until they are found.
+const (
+	storeTime = 30 * time.Minute
+	findTime  = 10 * time.Minute
+)
 
 // A root is the root of a log of some size. An empty tenant is the system.
 type root struct {
@@ -235,8 +240,14 @@ func (l *load) checkSearches(ctx context.Context, i int) error {
 	slices.SortStableFunc(numbers, func(a, b int) int { return want[b] - want[a] })
 	for _, n := range numbers[:min(len(numbers), l.o.sample)] {
 		d := document{number: n, version: want[n]}
-		err := eventually(ctx, storeTime, fmt.Sprintf("%s of %s is not found", d.name(), c.tenant.name), func() bool {
-			return l.search(ctx, c, d.token(c.tenant), d.name()) == 1
+		found, shown := 0, time.Now()
+		err := eventually(ctx, findTime, fmt.Sprintf("version %d of %s of %s is not found once", d.version, d.name(), c.tenant.name), func() bool {
+			found = l.search(ctx, c, d.token(c.tenant), d.name())
+			if time.Since(shown) > 10*time.Second {
+				shown = time.Now()
+				l.o.log("version %d of %s of %s is found %d times", d.version, d.name(), c.tenant.name, found)
+			}
+			return found == 1
 		})
 		if err != nil {
 			l.report.fail("%v", err)

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command joint runs everything that assay can be spread over at once, and kills it piece by piece: three
 // servers, two workers, a PostgreSQL primary with a synchronous replica, and an OpenSearch cluster of three
 // nodes. Two tenants store documents and ask questions over HTTP while processes of each kind are killed
