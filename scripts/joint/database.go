@@ -162,7 +162,7 @@ func (d *database) failOver(ctx context.Context) error {
 	old, next := d.pair[d.primary], d.pair[1-d.primary]
 	old.kill()
 	began := time.Now()
-	if err := next.execute(ctx, `SELECT pg_promote(true, 120)`); err != nil {
+	if err := next.promote(ctx); err != nil {
 		return err
 	}
 	d.primary = 1 - d.primary
@@ -171,6 +171,17 @@ func (d *database) failOver(ctx context.Context) error {
 		return err
 	}
 	return d.addReplica(ctx)
+}
+
+// promote makes a replica the primary. A statement that waits for that may be cancelled by what is replayed
+// meanwhile.
+func (p *instance) promote(ctx context.Context) error {
+	if err := p.d.run(ctx, "pg_ctl", "promote", "-D", p.dir, "-W"); err != nil {
+		return err
+	}
+	return eventually(ctx, 5*time.Minute, "the replica is not promoted", func() bool {
+		return p.execute(ctx, `SELECT 1 / (NOT pg_is_in_recovery())::int`) == nil
+	})
 }
 
 // addReplica makes the server that is not the primary a replica of it, for which the primary waits from then on.

@@ -303,9 +303,7 @@ func (n *nodes) kill(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	return eventually(ctx, readyTime, "the cluster is not green", func() bool {
-		return slices.ContainsFunc(n.addresses, func(address string) bool { return green(ctx, address) })
-	})
+	return eventually(ctx, readyTime, "the cluster is not green", func() bool { return green(ctx, n.addresses[i]) })
 }
 
 // green reports whether a node sees three nodes and all copies of all shards.
