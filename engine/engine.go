@@ -49,6 +49,11 @@ type Config struct {
 	// on this machine. Only this program can provide one, because the interface has internal types.
 	OpenIndex func(ctx context.Context, t store.Tenant) (Index, error)
 
+	// RemoveIndex deletes the index that OpenIndex has made of the content with an identity, if there
+	// is one; nil: there is nothing to delete. A Host calls it for tenants that were deleted; see
+	// DeleteTenant.
+	RemoveIndex func(ctx context.Context, identity string) error
+
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 

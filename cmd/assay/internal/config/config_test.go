@@ -370,6 +370,9 @@ func TestDocumentedExample(t *testing.T) {
 		if key == "server" || slices.Contains(keys(reflect.TypeFor[fileServer]()), key) {
 			continue // documented in docs/operations.md, see TestDocumentedServer
 		}
+		if slices.Contains(keys(reflect.TypeFor[fileIndex]()), key) {
+			continue // documented in docs/scale.md, see TestScaleExamples
+		}
 		if key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
 			continue // documented in docs/scale.md
 		}
