@@ -38,6 +38,9 @@ type load struct {
 	roots        []root // of the logs, as the primary had them before it was killed
 }
 
+// questionTime is how long a run may take, so that a busy machine is no reason to end one.
+const questionTime = 2 * time.Minute
+
 // An outcome is how a run ended, as its client has seen it.
 type outcome struct {
 	status string // of the answer, or "failed"
@@ -137,6 +140,7 @@ func (l *load) ask(ctx context.Context, n int) error {
 	c := l.clients[which]
 	body, err := json.Marshal(map[string]any{
 		"question": l.texts.questions[n%len(l.texts.questions)], "strategy": l.o.strategy, "no_cache": true,
+		"budget": map[string]any{"wall_ns": questionTime},
 	})
 	if err != nil {
 		return err

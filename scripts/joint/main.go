@@ -64,7 +64,12 @@ func main() {
 	r, err := run(ctx, o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "joint:", err)
+	}
+	if r == nil {
 		os.Exit(1)
+	}
+	if err != nil {
+		r.fail("it ended early: %v", err)
 	}
 	if asJSON {
 		err = json.NewEncoder(os.Stdout).Encode(r)
