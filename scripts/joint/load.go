@@ -69,6 +69,9 @@ func newLoad(w *world) (*load, error) {
 // run does the whole load.
 func (l *load) run(ctx context.Context) error {
 	l.began = time.Now()
+	if l.o.limit > 0 {
+		defer time.AfterFunc(l.o.limit, l.pace.end).Stop()
+	}
 	all, ctx := errgroup.WithContext(ctx)
 	documents, questions := make(chan int), make(chan int)
 	all.Go(func() error { return l.pace.feed(ctx, documents, l.o.documents, true) })
@@ -331,6 +334,7 @@ type pacer struct {
 	changed              *sync.Cond
 	kills, done          int
 	documents, questions int // begun
+	ended                bool
 }
 
 func newPacer(kills int) *pacer {
@@ -345,8 +349,12 @@ func (p *pacer) feed(ctx context.Context, to chan<- int, n int, documents bool) 
 	defer context.AfterFunc(ctx, p.wake)()
 	for i := range n {
 		p.mu.Lock()
-		for p.done+2 < p.kills && i*p.kills >= n*(p.done+2) && ctx.Err() == nil {
+		for p.done+2 < p.kills && i*p.kills >= n*(p.done+2) && ctx.Err() == nil && !p.ended {
 			p.changed.Wait()
+		}
+		if p.ended {
+			p.mu.Unlock()
+			return nil
 		}
 		if documents {
 			p.documents++
@@ -364,13 +372,19 @@ func (p *pacer) feed(ctx context.Context, to chan<- int, n int, documents bool) 
 	return nil
 }
 
+// errEnded says that nothing more is to be begun.
+var errEnded = errors.New("the time is over")
+
 // wait waits until as many documents and questions have begun.
 func (p *pacer) wait(ctx context.Context, documents, questions float64) error {
 	defer context.AfterFunc(ctx, p.wake)()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for (float64(p.documents) < documents || float64(p.questions) < questions) && ctx.Err() == nil {
+	for (float64(p.documents) < documents || float64(p.questions) < questions) && ctx.Err() == nil && !p.ended {
 		p.changed.Wait()
+	}
+	if p.ended {
+		return errEnded
 	}
 	return ctx.Err()
 }
@@ -378,6 +392,14 @@ func (p *pacer) wait(ctx context.Context, documents, questions float64) error {
 func (p *pacer) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.changed.Broadcast()
+}
+
+// end lets nothing more begin.
+func (p *pacer) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
 	p.changed.Broadcast()
 }
 

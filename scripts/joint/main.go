@@ -31,8 +31,9 @@ import (
 // options are the flags.
 type options struct {
 	documents, questions, kills int
-	uploads, asks               int // at once
-	sample                      int // documents of a tenant that are searched for at the end
+	uploads, asks               int           // at once
+	sample                      int           // documents of a tenant that are searched for at the end
+	limit                       time.Duration // after which nothing more is begun; 0: none
 	index, strategy             string
 	data, binary, dir           string
 	seed                        uint64
@@ -48,6 +49,7 @@ func main() {
 	flag.IntVar(&o.uploads, "uploads", 8, "uploads at once")
 	flag.IntVar(&o.asks, "asks", 3, "questions at once")
 	flag.IntVar(&o.sample, "sample", 200, "documents of each tenant that are searched for at the end")
+	flag.DurationVar(&o.limit, "limit", 0, "time after which no document, question or kill is begun, and what was done is checked (default none)")
 	flag.StringVar(&o.index, "index", "own", "index of the servers: own, pgvector or opensearch")
 	flag.StringVar(&o.strategy, "strategy", "static", "strategy of the questions")
 	flag.StringVar(&o.data, "data", "../shared/data/retrieval", "folder with data sets in the layout of BEIR")
