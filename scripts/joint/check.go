@@ -404,13 +404,10 @@ func (l *load) checkTenant(ctx context.Context, i int) error {
 // checkLogs verifies the audit logs and compares the data with them, on the primary. The replica must have the
 // same logs, and both those that earlier primaries had.
 func (l *load) checkLogs(ctx context.Context) error {
-	for _, t := range l.w.tenants {
-		if _, err := l.w.assay(ctx, "audit", "verify", "--tenant", t.name); err != nil {
+	for file, log := range l.w.logsOf() {
+		if _, err := l.w.assay(ctx, append([]string{"audit", "verify", "--key", l.w.verifier, "--checkpoint", file}, log...)...); err != nil {
 			l.report.fail("%v", err)
 		}
-	}
-	if _, err := l.w.assay(ctx, "audit", "verify", "--system"); err != nil {
-		l.report.fail("%v", err)
 	}
 	heads, err := l.heads(ctx, l.store)
 	if err != nil {

@@ -50,8 +50,7 @@ type outcome struct {
 func newLoad(w *world) (*load, error) {
 	l := &load{w: w, o: w.o, report: newReport(w.o)}
 	var err error
-	rng := rand.New(rand.NewPCG(w.o.seed, 1))
-	if l.texts, err = readTexts(w.o.data, w.o.documents, w.o.questions, rng); err != nil {
+	if l.texts, err = readTexts(w.o.data, w.o.documents, w.o.questions); err != nil {
 		return nil, err
 	}
 	if l.store, err = postgres.Open(context.Background(), w.database.url(), postgres.WithFolder(w.o.dir)); err != nil {

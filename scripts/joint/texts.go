@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +24,7 @@ type texts struct {
 }
 
 // readTexts reads the data sets until there are enough passages.
-func readTexts(folder string, passages, questions int, rng *rand.Rand) (*texts, error) {
+func readTexts(folder string, passages, questions int) (*texts, error) {
 	t := &texts{}
 	for _, set := range sets {
 		err := eachLine(filepath.Join(folder, set, "corpus.jsonl"), func(title, text string) {
@@ -45,7 +44,13 @@ func readTexts(folder string, passages, questions int, rng *rand.Rand) (*texts, 
 	if len(t.passages) < passages || len(t.questions) == 0 {
 		return nil, fmt.Errorf("%s has %d passages, not %d", folder, len(t.passages), passages)
 	}
-	rng.Shuffle(len(t.questions), func(i, j int) { t.questions[i], t.questions[j] = t.questions[j], t.questions[i] })
+	// Some of each set, in the order of the passages, so that many are about what is stored already.
+	if all := t.questions; len(all) > questions {
+		t.questions = make([]string, questions)
+		for i := range t.questions {
+			t.questions[i] = all[i*len(all)/questions]
+		}
+	}
 	return t, nil
 }
 

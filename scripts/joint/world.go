@@ -45,6 +45,7 @@ type world struct {
 	servers  []*process
 	workers  []*process
 	tenants  []*tenant
+	verifier string // the key that checkpoints of the audit logs are checked with
 }
 
 // A tenant has a key, and a word that is in each of its documents.
@@ -77,6 +78,9 @@ func start(ctx context.Context, o options) (w *world, err error) {
 		}
 		t.key = made.Text
 		w.tenants = append(w.tenants, t)
+	}
+	if err := w.checkpoint(ctx); err != nil {
+		return w, err
 	}
 	o.log("starting three servers and two workers")
 	for i := range 3 {
@@ -116,6 +120,31 @@ func (w *world) assay(ctx context.Context, args ...string) ([]byte, error) {
 		return out, errors.Join(fmt.Errorf("assay %s: %w\n%s%s", strings.Join(args, " "), err, out, failed.Bytes()), ctx.Err())
 	}
 	return out, nil
+}
+
+// logsOf are the arguments that name each audit log, and the file with its checkpoint.
+func (w *world) logsOf() map[string][]string {
+	logs := map[string][]string{filepath.Join(w.o.dir, "system.checkpoint"): {"--system"}}
+	for _, t := range w.tenants {
+		logs[filepath.Join(w.o.dir, t.name+".checkpoint")] = []string{"--tenant", t.name}
+	}
+	return logs
+}
+
+// checkpoint signs a checkpoint of each audit log, which is kept apart from the database.
+func (w *world) checkpoint(ctx context.Context) error {
+	key := filepath.Join(w.o.dir, "audit.key")
+	verifier, err := w.assay(ctx, "audit", "key", "new", key)
+	if err != nil {
+		return err
+	}
+	w.verifier = strings.TrimSpace(string(verifier))
+	for file, log := range w.logsOf() {
+		if _, err := w.assay(ctx, append([]string{"audit", "checkpoint", "--key", key, "--to", file}, log...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *world) close() {
