@@ -45,7 +45,6 @@ type world struct {
 	servers  []*process
 	workers  []*process
 	tenants  []*tenant
-	verifier string // the key that checkpoints of the audit logs are checked with
 }
 
 // A tenant has a key, and a word that is in each of its documents.
@@ -131,14 +130,24 @@ func (w *world) logsOf() map[string][]string {
 	return logs
 }
 
+// auditKey is the file of the key that signs checkpoints.
+func (w *world) auditKey() string { return filepath.Join(w.o.dir, "audit.key") }
+
+// verify verifies an audit log with its checkpoint.
+func (w *world) verify(ctx context.Context, file string, log []string) error {
+	key, err := w.assay(ctx, append([]string{"audit", "key", "show", "--key", w.auditKey()}, log...)...)
+	if err == nil {
+		_, err = w.assay(ctx, append([]string{"audit", "verify", "--key", strings.TrimSpace(string(key)), "--checkpoint", file}, log...)...)
+	}
+	return err
+}
+
 // checkpoint signs a checkpoint of each audit log, which is kept apart from the database.
 func (w *world) checkpoint(ctx context.Context) error {
-	key := filepath.Join(w.o.dir, "audit.key")
-	verifier, err := w.assay(ctx, "audit", "key", "new", key)
-	if err != nil {
+	key := w.auditKey()
+	if _, err := w.assay(ctx, "audit", "key", "new", key); err != nil {
 		return err
 	}
-	w.verifier = strings.TrimSpace(string(verifier))
 	for file, log := range w.logsOf() {
 		if _, err := w.assay(ctx, append([]string{"audit", "checkpoint", "--key", key, "--to", file}, log...)...); err != nil {
 			return err
