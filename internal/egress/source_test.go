@@ -16,6 +16,10 @@ import (
 var reviewed = map[string]string{
 	"client/client.go http.Client":                              "the caller's, who names the server",
 	"cmd/assay/servelisten.go net.Dial":                         "asks a socket of this machine whether it is used",
+	"scripts/joint/client.go http.Client":                       "a test of this machine's own servers",
+	"scripts/joint/check.go pgx.Connect":                        "its own database",
+	"scripts/joint/database.go pgx.Connect":                     "its own database",
+	"scripts/joint/world.go http.DefaultClient":                 "a test of this machine's own nodes",
 	"scripts/load/main.go http.Client":                          "a measurement of this machine's own server",
 	"scripts/load/main.go http.Transport":                       "a measurement of this machine's own server",
 	"scripts/scale/ask.go http.Client":                          "a measurement of this machine's own servers",
