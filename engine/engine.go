@@ -140,6 +140,14 @@ type Config struct {
 	// Webhooks configure the delivery of webhooks; zero: other processes deliver them.
 	Webhooks Webhooks
 
+	// SharedLimits are buckets for requests per second and minute that several servers share; nil: each
+	// process has its own. While they cannot be reached, requests with such a limit are refused.
+	SharedLimits limit.Shared
+
+	// SharedVectors keep the vectors of passages for several servers, if the encoder is a service; nil:
+	// each data directory has its own vectors made.
+	SharedVectors SharedVectors
+
 	// NoBackground disables the background embedder. Vectors are then made only by Embed, by
 	// IngestRequest.Wait and by searches that need them. Programs that ask one question and exit
 	// gain nothing from the background embedder.

@@ -373,7 +373,7 @@ func TestDocumentedExample(t *testing.T) {
 		if slices.Contains(keys(reflect.TypeFor[fileIndex]()), key) {
 			continue // documented in docs/scale.md, see TestScaleExamples
 		}
-		if key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
+		if key == "redis" || key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
 			continue // documented in docs/scale.md
 		}
 		if !regexp.MustCompile(`(?m)(^|[\s{#])` + key + `:`).MatchString(text) {
