@@ -160,7 +160,7 @@ func TestScaleExamples(t *testing.T) {
 		found++
 	}
 	for _, key := range keys(reflect.TypeFor[fileIndex]()) {
-		if !regexp.MustCompile(`(^|[\s{])` + key + `:`).Match(data) {
+		if !regexp.MustCompile("(^|[\\s{`])" + key + ":").Match(data) {
 			t.Errorf("docs/scale.md does not have the key %s of the section index", key)
 		}
 	}
