@@ -32,7 +32,8 @@ const (
 //
 // A run that another process drives is followed through its journal. The answer of a run that waits for
 // a review is the one that is shown until then; Await waits for the decision. A run that failed is a
-// *RunError, as is one that no process drives, which is Resumable and wraps assay.ErrUnavailable.
+// *RunError, as is one that no process drives, or whose journal cannot be read now, which is Resumable and wraps
+// assay.ErrUnavailable. Follow it again then.
 //
 // Content that must not be shown is left out as by Run. The grant, the tenant and the access to the
 // documents that the run has read are checked again every few seconds and before the answer.
@@ -53,7 +54,7 @@ func (s *Session) Follow(ctx context.Context, id string, after int) iter.Seq2[Ev
 				return nil
 			}
 			if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
-				yield(Event{}, err)
+				yield(Event{}, f.interrupted(err))
 			}
 		}, nil
 	})
@@ -97,6 +98,15 @@ func (f *follower) open(ctx context.Context) error {
 		return err
 	}
 	return f.check(ctx)
+}
+
+// interrupted returns the error with which the events end. If the store did not answer, that is not the end of the
+// run, which goes on elsewhere or later.
+func (f *follower) interrupted(err error) error {
+	if _, ofRun := errors.AsType[*RunError](err); ofRun || !errors.Is(err, assay.ErrUnavailable) {
+		return err
+	}
+	return &RunError{Run: f.id, Resumable: true, Err: err}
 }
 
 // load reads the run and what is withheld of it.

@@ -46,7 +46,7 @@ type report struct {
 	Failures []string `json:"failures"`
 }
 
-// seconds are the shortest, the median and the longest time.
+// seconds are the median and the longest time.
 type seconds struct {
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
@@ -82,7 +82,7 @@ func (r *report) recovered(kind string, took time.Duration) {
 	s := r.Recovery[kind]
 	s.all = append(s.all, took)
 	slices.Sort(s.all)
-	s.Median, s.Most = s.all[len(s.all)/2].Seconds(), s.all[len(s.all)-1].Seconds()
+	s.Median, s.Most = s.all[(len(s.all)-1)/2].Seconds(), s.all[len(s.all)-1].Seconds()
 	r.Recovery[kind] = s
 }
 
