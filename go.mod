@@ -33,8 +33,6 @@ require (
 	filippo.io/hpke v0.4.0 // indirect
 	filippo.io/mldsa v0.0.0-20260215214346-43d0283efc3e // indirect
 	github.com/andybalholm/brotli v1.2.2 // indirect
-	github.com/aws/aws-sdk-go-v2/service/neptunegraph v1.22.1 // indirect
-	github.com/aws/aws-sdk-go-v2/service/rdsdata v1.33.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bodgit/plumbing v1.3.0 // indirect
 	github.com/bodgit/windows v1.0.1 // indirect
@@ -96,6 +94,8 @@ require (
 	filippo.io/age v1.3.2
 	github.com/aws/aws-lambda-go v1.55.1
 	github.com/aws/aws-sdk-go-v2/service/kendra v1.60.25
+	github.com/aws/aws-sdk-go-v2/service/neptunegraph v1.22.1
+	github.com/aws/aws-sdk-go-v2/service/rdsdata v1.33.0
 	github.com/aws/aws-sdk-go-v2/service/s3vectors v1.7.2
 	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9

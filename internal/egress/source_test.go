@@ -32,6 +32,7 @@ var reviewed = map[string]string{
 	"store/postgres/connect.go pgconn.ConnectConfig":            "the operator's database, by its URL",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
 	"provider/internal/awswire/awswire.go http.Client":          "its transport is configured by the scope",
+	"internal/index/neptune/client.go http.Client":              "its transport is configured by the scope",
 }
 
 // banned lists what makes connections: by package, names, or all of it.

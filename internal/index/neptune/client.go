@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,7 +69,7 @@ func Connect(ctx context.Context, c Config) (*Graph, error) {
 	}
 	client := c.httpClient(sdk)
 	return &Graph{config: c, credentials: sdk.Credentials, pause: pause, client: neptunegraph.NewFromConfig(sdk, func(o *neptunegraph.Options) {
-		o.HTTPClient, o.Retryer, o.ClientLogMode = client, aws.NopRetryer{}, 0
+		o.HTTPClient, o.Retryer, o.ClientLogMode = awssign.Client{HTTP: client, MaxBytes: maxReply}, aws.NopRetryer{}, 0
 		if c.BaseURL != "" {
 			o.BaseEndpoint = &c.BaseURL
 		}
@@ -155,15 +156,13 @@ func (g *Graph) send(ctx context.Context, in *neptunegraph.ExecuteQueryInput) (d
 	out, err := g.client.ExecuteQuery(within, in)
 	if err == nil {
 		defer out.Payload.Close()
-		data, err = io.ReadAll(io.LimitReader(out.Payload, maxReply+1))
+		data, err = io.ReadAll(out.Payload)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, false, ctx.Err()
 	case err != nil:
 		return nil, isTransient(err), g.failed(ctx, err)
-	case len(data) > maxReply:
-		return nil, false, fmt.Errorf("a reply of Neptune graph %s exceeds %d bytes: %w", g.config.Graph, maxReply, assay.ErrUnavailable)
 	}
 	return data, false, nil
 }
@@ -178,7 +177,7 @@ func isTransient(err error) bool {
 		status := reply.HTTPStatusCode()
 		return status == http.StatusConflict || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 	}
-	_, network := errors.AsType[*url.Error](err)
+	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
