@@ -157,6 +157,8 @@ func (c *connector) retrying(ctx context.Context, connect func(context.Context) 
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case isOver(ctx): // the network noticed it before the context
+			return context.DeadlineExceeded
 		case !starting(err) || time.Now().After(deadline):
 			return connectError(err)
 		}
@@ -166,6 +168,12 @@ func (c *connector) retrying(ctx context.Context, connect func(context.Context) 
 		case <-time.After(pause):
 		}
 	}
+}
+
+// isOver reports whether the deadline of ctx has passed.
+func isOver(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
 }
 
 // starting reports whether a server may soon accept the connection: it starts, is promoted, has no
