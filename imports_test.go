@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"engine":               {"identity", "llm", "internal/ingest", "source", "parse", "internal/chunk", "internal/index", "store", "internal/retrieve", "internal/graph", "internal/rerank", "role", "internal/role", "ground", "run", "strategy", "internal/tool", "internal/stats", "audit", "limit", "review", "webhook", "governance"},
 	"internal/queue":       {"engine", "store"},
 	"stepfn":               {"engine", "identity", "role", "strategy"},
-	"cmd/assay-lambda":     {"standalone", "engine", "store", "stepfn", "strategy"},
+	"cmd/assay-lambda":     {"standalone", "engine", "store", "stepfn", "strategy", "internal/index"},
 	"server":               {"engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "llm", "governance", "review", "webhook", "internal/stats", "ground"},
 	"mcpserver":            {"engine", "identity", "strategy"},
 	"ui":                   {"server", "engine", "identity", "limit", "run", "strategy", "store", "audit", "source", "eval", "governance", "review", "webhook", "ground", "role"},

@@ -312,7 +312,7 @@ func (c *backgroundEmbedder) flushLast(ctx context.Context) error {
 func (c *backgroundEmbedder) flush(ctx context.Context) error {
 	ctx, end := c.yielding(ctx)
 	defer end()
-	err := c.engine.write(ctx, writerPatience, func(store.Writer) error { return c.engine.flush(ctx) })
+	err := c.engine.flushAlone(ctx, writerPatience)
 	if errors.Is(err, assay.ErrLocked) || errors.Is(err, context.Canceled) {
 		return nil // the other writer flushes the index
 	}

@@ -95,6 +95,9 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	if err != nil {
 		return ""
 	}
+	if lags, err := e.lags(ctx); err != nil || lags { // the answer may lack the latest documents
+		return ""
+	}
 	chosen, err := e.encoderSelector.selection(ctx)
 	if err != nil || chosen.problem != nil {
 		return ""

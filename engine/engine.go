@@ -161,6 +161,7 @@ type Engine struct {
 	encoderSelector *encoderSelector
 	filler          *vectorFiller
 	embedder        *backgroundEmbedder
+	indexWriter     *indexWriter
 	keyCache        keyCache
 	limitTable      limitTable
 	bursts          limit.Bursts
@@ -221,7 +222,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		}
 		return llm.CacheReadings(r, keptReadings), nil
 	})
-	e.filler, e.embedder = newVectorFiller(e), newBackgroundEmbedder(e)
+	e.filler, e.embedder, e.indexWriter = newVectorFiller(e), newBackgroundEmbedder(e), newIndexWriter(e)
 	if config.Encoders != nil && !config.NoBackground && !e.tenant.ReadOnly() {
 		e.embedder.start()
 	}
@@ -351,6 +352,7 @@ func (e *Engine) Close() error {
 	e.stopWebhooks()
 	e.embedder.stop()
 	e.filler.close()
+	e.indexWriter.stop()
 	e.runNotices.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -376,20 +378,17 @@ func (e *Engine) search(ctx context.Context) (*searcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	ix, err := e.openedIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.awaitIndex(ctx, ix); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.retriever != nil && (e.chosen == chosen || chosen.wanted == "" && chosen.problem == nil) {
 		return e.retriever, nil
-	}
-	if e.index == nil {
-		ix, err := e.config.openIndex(ctx, e.tenant, e.indexDir.path)
-		if err != nil {
-			return nil, fmt.Errorf("open the index: %w", err)
-		}
-		e.index = ix
-		if err := e.rebuild(ctx); err != nil {
-			return nil, err
-		}
 	}
 	e.retriever, e.chosen = e.pipeline(chosen), chosen
 	return e.retriever, nil

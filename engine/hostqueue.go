@@ -89,7 +89,7 @@ type TenantWork struct {
 	Tenant   string
 	Identity string
 	Sources  []string // to sync
-	Vectors  bool     // passages lack vectors
+	Vectors  bool     // passages lack vectors, or a shared index lacks changes
 }
 
 // Work returns the work of the active tenants.
@@ -131,6 +131,9 @@ func (h *Host) workOf(ctx context.Context, info store.TenantInfo) (TenantWork, e
 	}
 	report, err := e.vectorReport(ctx)
 	work.Vectors = report != nil && report.Problem == "" && report.Missing() > 0
+	if err == nil && !work.Vectors {
+		work.Vectors, err = e.lags(ctx)
+	}
 	return work, err
 }
 
@@ -144,11 +147,11 @@ func (h *Host) EmbedTenant(ctx context.Context, tenant string) (more bool, err e
 		}
 		err = e.write(ctx, forever, func(w store.Writer) error {
 			_, err := w.Prune(ctx)
-			if err == nil && e.config.OpenIndex != nil { // the index is shared
-				err = e.flush(ctx)
-			}
 			return err
 		})
+		if err == nil && e.config.OpenIndex != nil { // the index is shared
+			err = e.flushAlone(ctx, forever)
+		}
 		if err != nil {
 			return err
 		}

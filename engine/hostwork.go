@@ -137,6 +137,7 @@ func (e *Engine) housekeep(ctx context.Context, retain bool) (missing bool, err 
 	if err != nil {
 		return false, err
 	}
+	e.tendIndex()
 	_, err = e.EscalateReviews(ctx)
 	if err == nil && retain {
 		_, err = e.ApplyRetention(ctx, assay.Local(), false)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/graph"
@@ -19,7 +20,8 @@ import (
 //   - a graph.Index, which gives the graph of the passages that a search may find, so that searches
 //     can walk over it;
 //   - a settler, whose background work Flush waits for;
-//   - a sizer, whose size Doctor reports.
+//   - a sizer, whose size Doctor reports;
+//   - a lagger, which searches do not bring up to date.
 type Index = index.Follower
 
 // A settler works in the background, for example to merge files. Settle waits until it is done.
@@ -86,9 +88,9 @@ func (d indexDir) close() error {
 
 // rebuild writes an index that was lost or written by another version, so that not every
 // searching process rebuilds it. If another process is writing, or the directory is read-only,
-// the index stays in memory only. The only error is that ctx has ended.
+// the index stays in memory only. A lagger is left to awaitIndex. The only error is that ctx has ended.
 func (e *Engine) rebuild(ctx context.Context) error {
-	if e.index.Sequence() > 0 {
+	if _, ok := e.index.(lagger); ok || e.index.Sequence() > 0 {
 		return nil
 	}
 	err := e.write(ctx, 0, func(store.Writer) error { return e.index.Flush(ctx) })
@@ -111,16 +113,70 @@ func (e *Engine) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// flush writes pending changes to the index, so that the next process need not repeat the work. It
-// waits for the index's background work to finish, because this process may be about to exit.
-func (e *Engine) flush(ctx context.Context) error {
-	if _, err := e.search(ctx); err != nil {
+// openedIndex returns the index, which it opens if necessary.
+func (e *Engine) openedIndex(ctx context.Context) (Index, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.index != nil {
+		return e.index, nil
+	}
+	ix, err := e.config.openIndex(ctx, e.tenant, e.indexDir.path)
+	if err != nil {
+		return nil, fmt.Errorf("open the index: %w", err)
+	}
+	e.index = ix
+	if err := e.rebuild(ctx); err != nil {
+		return nil, err
+	}
+	return ix, nil
+}
+
+// flushAlone is flush with the writer lock, which a lagger does not need. The errors are those of write.
+func (e *Engine) flushAlone(ctx context.Context, patience time.Duration) error {
+	ix, err := e.openedIndex(ctx)
+	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	ix := e.index
-	e.mu.Unlock()
-	err := ix.Flush(ctx)
+	if _, ok := ix.(lagger); ok {
+		return e.flush(ctx)
+	}
+	return e.write(ctx, patience, func(store.Writer) error { return e.flush(ctx) })
+}
+
+// flushUpload flushes the index after an upload. The document is stored, so that an index in a cluster
+// that cannot be reached is not an error. A later search has it flushed.
+func (e *Engine) flushUpload(ctx context.Context) error {
+	ix, err := e.openedIndex(ctx)
+	if err != nil {
+		return err
+	}
+	err = e.flushAlone(ctx, uploadPatience)
+	if _, ok := ix.(lagger); ok && errors.Is(err, assay.ErrUnavailable) {
+		return nil
+	}
+	return err
+}
+
+// flush writes pending changes to the index, so that the next process need not repeat the work. It
+// waits for the index's background work to finish, because this process may be about to exit. If another
+// process writes an index that is a lagger, the changes are written in the background after it.
+func (e *Engine) flush(ctx context.Context) error {
+	ix, err := e.openedIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := ix.(lagger); ok {
+		err = e.flushLagger(ctx, indexPatience)
+		if errors.Is(err, assay.ErrLocked) {
+			e.indexWriter.due()
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("write the index: %w", err)
+		}
+		return nil
+	}
+	err = ix.Flush(ctx)
 	if s, ok := ix.(settler); ok && err == nil {
 		err = s.Settle(ctx)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/pgvector"
+	"github.com/assay-rag/assay/internal/index/shared"
 	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
 )
@@ -39,12 +40,46 @@ func TestOpenIndex(t *testing.T) {
 				return pgvector.Open(ctx, address, tenant.Content())
 			}
 		},
+		"opensearch": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {
+			indexes := opensearchIndexes(t)
+			return func(ctx context.Context, tenant store.Tenant) (Index, error) {
+				identity, err := tenant.Content().Identity(ctx)
+				if err != nil {
+					return nil, err
+				}
+				t.Cleanup(func() {
+					if err := indexes.Remove(context.WithoutCancel(ctx), identity); err != nil {
+						t.Error(err)
+					}
+				})
+				return indexes.Open(ctx, tenant.Content())
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testOpenIndex(t, open(t), name == "pgvector")
+			testOpenIndex(t, open(t), name != "without a graph")
 		})
 	}
+}
+
+// opensearchIndexes returns the indexes in the cluster that scripts/opensearch started. The test is skipped
+// if there is none.
+func opensearchIndexes(t *testing.T) shared.Indexes {
+	addresses := os.Getenv("ASSAY_TEST_OPENSEARCH")
+	if addresses == "" {
+		t.Skip("ASSAY_TEST_OPENSEARCH is not set; run the test by scripts/opensearch")
+	}
+	indexes, err := shared.OpenSearch(t.Context(), shared.Cluster{Addresses: strings.Split(addresses, ","), Prefix: "assay-engine", Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := indexes.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return indexes
 }
 
 func testOpenIndex(t *testing.T, open func(context.Context, store.Tenant) (Index, error), same bool) {
@@ -80,7 +115,7 @@ func testOpenIndex(t *testing.T, open func(context.Context, store.Tenant) (Index
 		}
 		got, err := e.Search(ctx, assay.Local(), q)
 		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 2e-3), cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Errorf("%q (%v): -own index +pgvector\n%s", text, err, diff)
+			t.Errorf("%q (%v): -own index +shared\n%s", text, err, diff)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func (c *sessionCall) upload(ctx context.Context, u Upload, doc source.Upload) (
 		return err
 	})
 	if err == nil && c.fence == nil { // a worker leaves the index to those who search
-		err = e.write(ctx, uploadPatience, func(store.Writer) error { return e.flush(ctx) })
+		err = e.flushUpload(ctx)
 	}
 	if err != nil {
 		return Uploaded{}, err

@@ -232,6 +232,6 @@ func (f *vectorFiller) close() {
 	stored := f.stored
 	f.mu.Unlock()
 	if stored {
-		_ = f.engine.write(ctx, 0, func(store.Writer) error { return f.engine.flush(ctx) }) // on failure the next writer flushes
+		_ = f.engine.flushAlone(ctx, 0) // on failure the next writer flushes
 	}
 }

@@ -10,6 +10,8 @@
 //
 //	ASSAY_DATA       the data directory (required); with ASSAY_STORE, a folder for caches and the index
 //	ASSAY_STORE      the address of a PostgreSQL database that holds the data instead
+//	ASSAY_INDEX      own (the default), pgvector in that database, or opensearch
+//	ASSAY_INDEX_URL  the nodes of OpenSearch, see docs/scale.md
 //	ASSAY_TENANT     the tenant; else the default one
 //	ASSAY_USER       the user on whose behalf all questions are asked; else the local one, see assay.Local
 //	ASSAY_GROUPS     the user's groups, separated by commas
@@ -31,6 +33,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/index/shared"
 	"github.com/assay-rag/assay/internal/notices"
 	"github.com/assay-rag/assay/standalone"
 	"github.com/assay-rag/assay/stepfn"
@@ -100,7 +103,11 @@ func (p *program) principal() assay.Principal {
 // openStore opens the data: in a database, or in a directory if the address is empty.
 func openStore(ctx context.Context, address, dir string) (store.Store, error) {
 	if address == "" {
-		return sqlite.Open(ctx, dir)
+		s, err := sqlite.Open(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
 	s, err := postgres.Open(ctx, address, postgres.WithFolder(dir))
 	if err != nil {
@@ -109,11 +116,31 @@ func openStore(ctx context.Context, address, dir string) (store.Store, error) {
 	return s, nil
 }
 
+// openIndexes opens the indexes that the servers share; nil: this process has one of its own.
+func (p *program) openIndexes(ctx context.Context) (shared.Indexes, error) {
+	switch kind := p.getenv("ASSAY_INDEX"); {
+	case kind == "" || kind == "own":
+		return nil, nil
+	case kind == "pgvector" && p.getenv("ASSAY_STORE") != "":
+		return shared.Postgres(p.getenv("ASSAY_STORE")), nil
+	case kind == "opensearch":
+		c, err := shared.ParseCluster(p.getenv("ASSAY_INDEX_URL"))
+		if err != nil {
+			return nil, fmt.Errorf("ASSAY_INDEX_URL: %w: %w", err, assay.ErrInvalid)
+		}
+		return shared.OpenSearch(ctx, c)
+	case kind == "pgvector":
+		return nil, fmt.Errorf("ASSAY_INDEX is pgvector, and ASSAY_STORE is not set: %w", assay.ErrInvalid)
+	}
+	return nil, fmt.Errorf("ASSAY_INDEX: want own, pgvector or opensearch: %w", assay.ErrInvalid)
+}
+
 // An agent is the engine of this process.
 type agent struct {
 	*engine.Engine
 	stepfn.Functions
-	store store.Store
+	store   store.Store
+	indexes shared.Indexes // nil: none
 }
 
 // open opens the data. The agent must be closed.
@@ -122,18 +149,38 @@ func (p *program) open(ctx context.Context) (*agent, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("ASSAY_DATA is not set: %w", assay.ErrInvalid)
 	}
-	s, err := openStore(ctx, p.getenv("ASSAY_STORE"), dir)
+	indexes, err := p.openIndexes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := standalone.Open(ctx, "", func(c *engine.Config) {
-		c.Store, c.Tenant, c.NoBackground = s, p.getenv("ASSAY_TENANT"), true
+	a := &agent{indexes: indexes}
+	if a.store, err = openStore(ctx, p.getenv("ASSAY_STORE"), dir); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.Engine, err = standalone.Open(ctx, "", func(c *engine.Config) {
+		c.Store, c.Tenant, c.NoBackground = a.store, p.getenv("ASSAY_TENANT"), true
+		if indexes != nil {
+			c.OpenIndex = func(ctx context.Context, t store.Tenant) (engine.Index, error) { return indexes.Open(ctx, t.Content()) }
+		}
 	})
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, a.Close())
 	}
-	return &agent{e, stepfn.Functions{Engine: e, Principal: p.principal()}, s}, nil
+	a.Functions = stepfn.Functions{Engine: a.Engine, Principal: p.principal()}
+	return a, nil
 }
 
-// Close closes the engine and its store.
-func (a *agent) Close() error { return errors.Join(a.Engine.Close(), a.store.Close()) }
+// Close closes what is open: the engine, its store and the indexes.
+func (a *agent) Close() error {
+	var errs []error
+	if a.Engine != nil {
+		errs = append(errs, a.Engine.Close())
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	if a.indexes != nil {
+		errs = append(errs, a.indexes.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -153,6 +153,13 @@ func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, erro
 			return checks, nil
 		}
 	}
+	if at.remote.Index == config.OpenSearch {
+		check := at.checkIndex(ctx)
+		checks = append(checks, check)
+		if !check.OK {
+			return checks, nil
+		}
+	}
 	for _, check := range engine.Doctor(ctx, c) {
 		checks = append(checks, ofEngine(check))
 	}

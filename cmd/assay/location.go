@@ -13,7 +13,6 @@ import (
 
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/internal/index/pgvector"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
 )
@@ -22,8 +21,9 @@ import (
 type location struct {
 	// dir is the data directory. With a database it is the folder for what this machine derives from it,
 	// such as the index.
-	dir    string
-	remote config.Store // zero: a data directory
+	dir     string
+	remote  config.Store   // zero: a data directory with an index of its own
+	indexes *sharedIndexes // nil: the index is own
 }
 
 // localDir returns the location of a data directory.
@@ -64,15 +64,20 @@ func (l location) use(c *engine.Config) {
 	if l.remote.Remote() {
 		c.Dir, c.OpenStore = "", l.openStore
 	}
-	if l.remote.Index == config.PGVector {
+	if l.shared() {
 		c.OpenIndex = func(ctx context.Context, t store.Tenant) (engine.Index, error) {
-			x, err := pgvector.Open(ctx, l.remote.Address(), t.Content())
+			x, err := l.indexes.of(ctx, l.remote)
 			if err != nil {
 				return nil, err
 			}
-			return x, nil
+			return x.Open(ctx, t.Content())
 		}
 	}
+}
+
+// shared reports whether the indexes are shared with other processes.
+func (l location) shared() bool {
+	return l.remote.Index == config.PGVector || l.remote.Index == config.OpenSearch
 }
 
 // needsFiles returns an error for a command that works on the files of a data directory.
@@ -96,10 +101,20 @@ func (a *app) location(ctx context.Context) (location, error) {
 		return localDir(dir), nil
 	}
 	remote, err := a.storeSettings()
-	if err != nil || !remote.Remote() {
+	if err != nil {
 		return localDir(dir), err
 	}
-	return remoteAt(dir, remote), nil
+	at := location{dir: dir, remote: remote}
+	if remote.Remote() {
+		at = remoteAt(dir, remote)
+	}
+	if at.shared() {
+		if a.indexes == nil {
+			a.indexes = &sharedIndexes{}
+		}
+		at.indexes = a.indexes
+	}
+	return at, nil
 }
 
 // remoteAt returns the location of a database. Its index and lease files are in a folder of dir.
@@ -111,7 +126,7 @@ func remoteAt(dir string, remote config.Store) location {
 // storeSettings returns the settings of the store, the index and the queue.
 func (a *app) storeSettings() (config.Store, error) {
 	s, err := config.LoadStore(a.sources(), config.StoreFlags{Store: a.store, Index: a.index, Queue: a.queue})
-	if err == nil && !(s.Password.Empty() && s.QueuePassword.Empty()) {
+	if some := !s.Password.Empty() || !s.QueuePassword.Empty() || !s.Cluster.Password.Empty(); err == nil && some {
 		a.hide(s.Secrets)
 	}
 	return s, err

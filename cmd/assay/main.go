@@ -68,6 +68,8 @@ type app struct {
 	telemetry *telemetry.Telemetry // nil: nothing is reported
 	emf       io.Closer            // the file of telemetry.cloudwatch_emf; nil: none
 
+	indexes *sharedIndexes // nil: none was named yet
+
 	ownLimits bool // requests set all their limits; ignore the configured ones
 
 	data    string   // --data

@@ -15,6 +15,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	a.closeTelemetry(ctx)
+	err = errors.Join(err, a.indexes.close())
 	if _, printed := errors.AsType[ended](err); (err == nil || printed) && a.stdout.err != nil {
 		err = fmt.Errorf("print: %w", a.stdout.err)
 	}
@@ -62,7 +63,7 @@ model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST or wri
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.data, "data", "", "data `directory` (default $ASSAY_DATA, or ./.assay)")
 	flags.StringVar(&a.store, "store", "", "`url` of a PostgreSQL store in place of the directory (default $ASSAY_STORE)")
-	flags.StringVar(&a.index, "index", "", "`kind` of index: own or pgvector (default $ASSAY_INDEX, or own)")
+	flags.StringVar(&a.index, "index", "", "`kind` of index: own, pgvector or opensearch (default $ASSAY_INDEX, or own)")
 	flags.StringVar(&a.tenant, "tenant", "", "`name` of the tenant (default $ASSAY_TENANT, or default)")
 	flags.StringArrayVar(&a.docs, "docs", nil, "use the store of this `path`, or - for standard input; may be repeated")
 	flags.StringVar(&a.config, "config", "", "configuration `file` (default $ASSAY_CONFIG, or the user's assay/config.yaml)")

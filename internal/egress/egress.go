@@ -43,6 +43,7 @@ const (
 	Identity = "identity" // keys and configuration of issuers
 	Witness  = "witness"  // witnesses of checkpoints
 	Health   = "health"   // servers, by assay health
+	Index    = "index"    // nodes of the operator's search cluster
 
 	Telemetry = "telemetry" // receivers of traces and metrics
 )

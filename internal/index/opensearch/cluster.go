@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/opensearch-project/opensearch-go/v4/opensearchtransport"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
 )
 
 // A Config describes a cluster.
@@ -39,6 +41,8 @@ type Cluster struct {
 	config Config
 	client *opensearchtransport.Client
 	end    context.CancelFunc
+
+	secrets []secret.Secret // that no error contains
 }
 
 // maxBackoff is the longest pause between two attempts of a request.
@@ -90,7 +94,8 @@ func Connect(c Config) (*Cluster, error) {
 		end()
 		return nil, fmt.Errorf("connect to OpenSearch: %w: %w", assay.ErrInvalid, err)
 	}
-	return &Cluster{config: c, client: client, end: end}, nil
+	basic := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password))
+	return &Cluster{config: c, client: client, end: end, secrets: []secret.Secret{secret.New(c.Password), secret.New(basic)}}, nil
 }
 
 // Close ends the connection. The indexes of the cluster cannot be used afterwards.
@@ -115,15 +120,24 @@ type refusal struct {
 }
 
 // Error implements error.
-func (r *refusal) Error() string { return fmt.Sprintf("OpenSearch answers %d, %s", r.status, r.reason) }
-
-// Unwrap returns the kind of the error.
-func (r *refusal) Unwrap() error {
+func (r *refusal) Error() string {
 	switch {
 	case r.status == http.StatusUnauthorized:
-		return assay.ErrUnauthenticated
+		return fmt.Sprintf("OpenSearch refuses the user or the password: it answers %d, %s", r.status, r.reason)
 	case r.status == http.StatusForbidden:
-		return assay.ErrForbidden
+		return fmt.Sprintf("OpenSearch does not give its user this right: it answers %d, %s", r.status, r.reason)
+	case r.status < 400:
+		return fmt.Sprintf("OpenSearch answers %d, a redirect, which is not followed", r.status)
+	}
+	return fmt.Sprintf("OpenSearch answers %d, %s", r.status, r.reason)
+}
+
+// Unwrap returns the kind of the error. The user and the rights are those of the Config and not of who
+// searches, so that 401 and 403 are assay.ErrUnavailable too.
+func (r *refusal) Unwrap() error {
+	switch {
+	case r.status < 400 || r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
+		return assay.ErrUnavailable
 	case r.status == http.StatusTooManyRequests || r.status >= 500:
 		return assay.ErrUnavailable
 	}
@@ -172,7 +186,11 @@ func (c *Cluster) do(ctx context.Context, method, path string, body, out any) er
 	case response == nil:
 		return fmt.Errorf("reach OpenSearch: %w: %w", assay.ErrUnavailable, err)
 	}
-	return decode(ctx, response, out)
+	err = decode(ctx, response, out)
+	if r, ok := errors.AsType[*refusal](err); ok {
+		r.reason = secret.Redact(r.reason, c.secrets...)
+	}
+	return err
 }
 
 // maxAnswer bounds the bytes of an answer. A full page of hits takes 4 MB.
@@ -193,10 +211,13 @@ func decode(ctx context.Context, response *http.Response, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("read the answer of OpenSearch: %w: %w", assay.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", errAnswer, assay.ErrUnavailable, err)
 	}
 	return nil
 }
+
+// errAnswer means that an answer is not the JSON that was expected.
+var errAnswer = errors.New("read the answer of OpenSearch")
 
 // refusalOf returns the error of an answer. The cause of a failed search is that of its first shard.
 func refusalOf(status int, data []byte) error {
@@ -212,9 +233,6 @@ func refusalOf(status int, data []byte) error {
 		if root := answer.Error.RootCause; len(root) > 0 {
 			r.reason = root[0].Type + ": " + root[0].Reason
 		}
-	}
-	if len(r.reason) > 500 {
-		r.reason = strings.ToValidUTF8(r.reason[:500], "") + "…"
 	}
 	return r
 }

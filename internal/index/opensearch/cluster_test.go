@@ -163,12 +163,12 @@ func TestBusy(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for status, kind := range map[int]error{401: assay.ErrUnauthenticated, 403: assay.ErrForbidden, 500: assay.ErrUnavailable} {
+	for status, kind := range map[int]error{302: assay.ErrUnavailable, 401: assay.ErrUnavailable, 403: assay.ErrUnavailable, 500: assay.ErrUnavailable} {
 		c := fake(t, func(w http.ResponseWriter, _ int, _ string) {
 			w.WriteHeader(status)
-			fmt.Fprint(w, `{"error": {"type": "security_exception", "reason": "no permissions"}}`)
+			fmt.Fprint(w, `{"error": {"type": "security_exception", "reason": "no permissions for u with hunter2, Basic dTpodW50ZXIy"}}`)
 		})
-		if _, err := c.readState(t.Context(), "i", nil); !errors.Is(err, kind) || !strings.Contains(err.Error(), "no permissions") {
+		if _, err := c.readState(t.Context(), "i", nil); !errors.Is(err, kind) || status != 302 && !strings.Contains(err.Error(), "no permissions") || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "dTpod") {
 			t.Errorf("status %d: error %v, want %v", status, err, kind)
 		}
 	}

@@ -91,7 +91,7 @@ func (x *Index) begun(ctx context.Context, rebuild bool) (*writer, error) {
 	if rebuild {
 		return nil, nil
 	}
-	names, err := x.indexes(ctx)
+	names, err := x.cluster.indexes(ctx, x.alias)
 	if err != nil {
 		return nil, err
 	}
@@ -108,26 +108,26 @@ func (x *Index) begun(ctx context.Context, rebuild bool) (*writer, error) {
 	return nil, nil
 }
 
-// indexes returns the names of all indexes of the tenant, sorted.
-func (x *Index) indexes(ctx context.Context) ([]string, error) {
+// indexes returns the names of all indexes behind an alias or beside it, sorted.
+func (c *Cluster) indexes(ctx context.Context, alias string) ([]string, error) {
 	var found map[string]any
-	if err := x.cluster.do(ctx, http.MethodGet, "/"+x.alias+"-*/_settings/index.uuid", nil, &found); err != nil {
-		return nil, fmt.Errorf("list the indexes %s-*: %w", x.alias, err)
+	if err := c.do(ctx, http.MethodGet, "/"+alias+"-*/_settings/index.uuid", nil, &found); err != nil {
+		return nil, fmt.Errorf("list the indexes %s-*: %w", alias, err)
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// removeIndexes removes the tenant's indexes except one.
-func (x *Index) removeIndexes(ctx context.Context, except string) error {
-	names, err := x.indexes(ctx)
+// removeIndexes removes the indexes behind an alias or beside it, except one.
+func (c *Cluster) removeIndexes(ctx context.Context, alias, except string) error {
+	names, err := c.indexes(ctx, alias)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name == except {
+		if name == except || !strings.HasPrefix(name, alias+"-") {
 			continue
 		}
-		if err := x.cluster.do(ctx, http.MethodDelete, "/"+name, nil, nil); err != nil && !refused(err, http.StatusNotFound) {
+		if err := c.do(ctx, http.MethodDelete, "/"+name, nil, nil); err != nil && !refused(err, http.StatusNotFound) {
 			return fmt.Errorf("remove index %s: %w", name, err)
 		}
 	}
@@ -143,7 +143,7 @@ func (x *Index) moveAlias(ctx context.Context, name string) error {
 	if err := x.cluster.do(ctx, http.MethodPost, "/_aliases", object{"actions": actions}, nil); err != nil {
 		return fmt.Errorf("move alias %s: %w", x.alias, err)
 	}
-	return x.removeIndexes(ctx, name)
+	return x.cluster.removeIndexes(ctx, x.alias, name)
 }
 
 // Remove deletes all data of the tenant in OpenSearch. The index can be flushed again afterwards.
@@ -152,7 +152,16 @@ func (x *Index) Remove(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-x.writing }()
-	if err := x.removeIndexes(ctx, ""); err != nil {
+	return x.cluster.removeAll(ctx, x.alias)
+}
+
+// Remove deletes all data of a tenant, named as in Open. If there is none, it does nothing.
+func (c *Cluster) Remove(ctx context.Context, tenant string) error {
+	return c.removeAll(ctx, c.alias(tenant))
+}
+
+func (c *Cluster) removeAll(ctx context.Context, alias string) error {
+	if err := c.removeIndexes(ctx, alias, ""); err != nil {
 		return fmt.Errorf("remove the index in OpenSearch: %w", err)
 	}
 	return nil
@@ -172,7 +181,15 @@ type writer struct {
 
 // due reports whether the index lacks changes or vectors, or has rows to delete.
 func (w *writer) due(ctx context.Context, sequence int64) (bool, error) {
-	if w.st.Sequence != sequence || w.st.Claim != w.st.Committed || w.expired(w.st) > 0 {
+	if w.st.Claim != w.st.Committed || w.expired(w.st) > 0 {
+		return true, nil
+	}
+	return w.lacks(ctx, sequence)
+}
+
+// lacks reports whether the index lacks changes or vectors.
+func (w *writer) lacks(ctx context.Context, sequence int64) (bool, error) {
+	if w.st.Sequence != sequence {
 		return true, nil
 	}
 	source, ok := w.x.source.(index.VectorSource)

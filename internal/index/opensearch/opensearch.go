@@ -91,6 +91,14 @@ func (x *Index) remember(st *state) {
 	x.sequence.Store(st.Sequence)
 }
 
+// forget is called when the index does not exist any more.
+func (x *Index) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.known = nil
+	x.sequence.Store(0)
+}
+
 func (x *Index) lastKnown() *state {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,6 +134,30 @@ func (x *Index) CatchUp(ctx context.Context) error {
 		return fmt.Errorf("catch up: %w", err)
 	}
 	return nil
+}
+
+// Lags reports whether searches do not find changes or vectors of the source before the next Flush.
+func (x *Index) Lags(ctx context.Context) (bool, error) {
+	if err := x.begin(); err != nil {
+		return false, err
+	}
+	defer x.calls.Done()
+	st, err := x.cluster.readState(ctx, x.alias, x.lastKnown())
+	if err != nil && !errors.Is(err, assay.ErrForeign) {
+		return false, err
+	}
+	sequence, err := x.source.Sequence(ctx)
+	if err != nil {
+		return false, err
+	}
+	if st == nil {
+		return sequence > 0, nil
+	}
+	if x.usable(st, sequence) != nil {
+		return true, nil
+	}
+	w := &writer{x: x, st: st}
+	return w.lacks(ctx, sequence)
 }
 
 // A view is what one search reads: a state of the index and the documents that changed since.
@@ -168,7 +200,12 @@ func (x *Index) read(ctx context.Context, f func(*view) error) error {
 // view returns the current view, or nil if there is no index.
 func (x *Index) view(ctx context.Context) (*view, error) {
 	began := time.Now()
-	st, err := x.cluster.readState(ctx, x.alias, x.lastKnown())
+	known := x.lastKnown()
+	st, err := x.cluster.readState(ctx, x.alias, known)
+	if err == nil && st == nil && known != nil {
+		x.forget()
+		return nil, fmt.Errorf("the index was removed: %w", assay.ErrUnavailable)
+	}
 	if err != nil || st == nil {
 		return nil, err
 	}

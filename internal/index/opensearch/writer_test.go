@@ -178,7 +178,7 @@ func TestRebuild(t *testing.T) {
 		if err := writer.Rebuild(t.Context()); err != nil {
 			t.Error(err)
 		}
-		names, err := writer.indexes(t.Context())
+		names, err := writer.cluster.indexes(t.Context(), writer.alias)
 		if err != nil || len(names) != 1 || names[0] == before {
 			t.Errorf("the indexes are %v, %v, want a new one", names, err)
 		}

@@ -43,6 +43,7 @@ type file struct {
 	Telemetry *fileTelemetry          `yaml:"telemetry"`
 	Commands  map[string]string       `yaml:"commands"`
 	Store     *fileStore              `yaml:"store"`
+	Index     *fileIndex              `yaml:"index"`
 	Queue     *fileQueue              `yaml:"queue"`
 
 	Retrieval  fileRetrieval  `yaml:"retrieval"`

@@ -5,29 +5,22 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/index/shared"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/safeyaml"
 	"github.com/assay-rag/assay/internal/secret"
 )
 
-// The variables and flags that take precedence over the sections store and queue.
+// The variables that take precedence over the sections store, index and queue.
 const (
 	storeVariable = "ASSAY_STORE"
-	indexVariable = "ASSAY_INDEX"
 	queueVariable = "ASSAY_QUEUE"
-)
-
-// The values of Store.Index.
-const (
-	OwnIndex = "own"      // derived on this machine from the store's changes
-	PGVector = "pgvector" // in the store's database
 )
 
 // StoreQueue is the value of the queue's address that means the store's database.
@@ -39,7 +32,8 @@ type Store struct {
 	URL      string
 	Password Key // empty: PGPASSWORD, PGPASSFILE or none
 
-	Index string // one of the constants above
+	Index   string         // OwnIndex, PGVector or OpenSearch
+	Cluster shared.Cluster // of OpenSearch
 
 	// Queue is the address of the database of the queue, or StoreQueue; empty: there is no queue.
 	Queue         string
@@ -82,7 +76,6 @@ type StoreFlags struct{ Store, Index, Queue string }
 type fileStore struct {
 	URL      string `yaml:"url"`
 	Password string `yaml:"password"`
-	Index    string `yaml:"index"`
 }
 
 type fileQueue struct {
@@ -91,7 +84,7 @@ type fileQueue struct {
 	SyncEvery string `yaml:"sync_every"`
 }
 
-// LoadStore reads the sections store and queue alone, so that an error elsewhere in the file does not
+// LoadStore reads the sections store, index and queue alone, so that an error elsewhere in the file does not
 // keep a command from its data.
 func LoadStore(s Sources, flags StoreFlags) (Store, error) {
 	c := &Config{getenv: s.Getenv, offline: s.Offline, file: &file{}}
@@ -105,17 +98,20 @@ func LoadStore(s Sources, flags StoreFlags) (Store, error) {
 			return Store{}, err
 		}
 	}
+	if err := c.egress(); err != nil {
+		return Store{}, err
+	}
 	return c.store(flags)
 }
 
-// readSections reads the sections store and queue of a file and ignores the others.
+// readSections reads the sections store, index, queue and egress of a file and ignores the others.
 func readSections(path string) (*file, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &Error{Where: path, Detail: "cannot read it: " + reason(err)}
 	}
 	f := &file{path: path}
-	if !strings.Contains(string(data), "store") && !strings.Contains(string(data), "queue") {
+	if !sectionOfStore.MatchString(string(data)) {
 		return f, nil
 	}
 	if err := safeyaml.Check(data); err != nil {
@@ -131,23 +127,28 @@ func readSections(path string) (*file, error) {
 		}
 	}
 	var in struct {
-		Store *fileStore `yaml:"store"`
-		Queue *fileQueue `yaml:"queue"`
+		Store  *fileStore  `yaml:"store"`
+		Index  *fileIndex  `yaml:"index"`
+		Queue  *fileQueue  `yaml:"queue"`
+		Egress *fileEgress `yaml:"egress"`
 	}
 	if err := yaml.Unmarshal(data, &in); err != nil {
 		return nil, f.syntax(err)
 	}
-	f.Store, f.Queue = in.Store, in.Queue
+	f.Store, f.Index, f.Queue, f.Egress = in.Store, in.Index, in.Queue, in.Egress
 	return f, nil
 }
 
-// checkStore checks the sections store and queue of the file.
+// sectionOfStore matches a file that may have a section that LoadStore reads.
+var sectionOfStore = lazyregexp.New(`store|index|queue|egress`)
+
+// checkStore checks the sections store, index and queue of the file.
 func (c *Config) checkStore() error {
 	_, err := c.store(StoreFlags{})
 	return err
 }
 
-// store reads the sections store and queue, and what takes precedence over them.
+// store reads the sections store, index and queue, and what takes precedence over them.
 func (c *Config) store(flags StoreFlags) (Store, error) {
 	s := Store{Secrets: &c.Secrets, Index: OwnIndex, SyncEvery: DefaultSyncEvery}
 	in, queue := c.file.Store, c.file.Queue
@@ -170,7 +171,7 @@ func (c *Config) store(flags StoreFlags) (Store, error) {
 	if s.Queue == StoreQueue && !s.Remote() {
 		return s, &Error{Where: "queue", Detail: "the store is a data directory, which has no queue", Hint: "name a database with --store or --queue, as in postgres://assay@db.example.com/assay"}
 	}
-	if err := c.index(&s, flags.Index, in.Index); err != nil {
+	if err := c.index(&s, flags.Index); err != nil {
 		return s, err
 	}
 	if queue.SyncEvery == "never" {
@@ -186,28 +187,6 @@ func (c *Config) store(flags StoreFlags) (Store, error) {
 		return s, c.file.wrong([]string{"queue", "sync_every"}, "as in 15m, or never", "less than %v", engine.MinSyncInterval)
 	}
 	return s, nil
-}
-
-// index reads the kind of the index.
-func (c *Config) index(s *Store, flag, inFile string) error {
-	kinds := []string{OwnIndex, PGVector}
-	detail := "want one of " + strings.Join(kinds, ", ")
-	for _, x := range []struct{ value, where string }{{flag, "--index"}, {c.getenv(indexVariable), indexVariable}, {inFile, ""}} {
-		switch {
-		case x.value == "":
-			continue
-		case !slices.Contains(kinds, x.value) && x.where == "":
-			return c.file.wrong([]string{"store", "index"}, "", "%s", detail)
-		case !slices.Contains(kinds, x.value):
-			return &Error{Where: x.where, Detail: detail}
-		}
-		s.Index = x.value
-		break
-	}
-	if s.Index == PGVector && !s.Remote() {
-		return &Error{Where: "index", Detail: "pgvector is an index in the database of the store, which is a data directory", Hint: "name a database with --store, or use the index own"}
-	}
-	return nil
 }
 
 // database reads the address of a database from a flag, a variable or a section of the file. Only the
