@@ -1,7 +1,6 @@
 package neptune
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,10 +33,9 @@ const maxReply = 16 << 20
 // A Config says which graph of Neptune Analytics is used. Graph is required.
 type Config struct {
 	Credentials awssign.Credentials
-	Graph       string        // ID, such as g-12345abcde
-	BaseURL     string        // of the data plane, without the graph's ID; empty: AWS's for the region
-	Timeout     time.Duration // of one request; 0: a minute
-	HTTP        *http.Client  // nil: one that connects by the rules of egress
+	Graph       string       // ID, such as g-12345abcde
+	BaseURL     string       // of the data plane, without the graph's ID; empty: AWS's for the region
+	HTTP        *http.Client // nil: one that connects by the rules of egress
 }
 
 // graphID matches the ID of a graph, which becomes part of a host name.
@@ -62,7 +60,6 @@ func Connect(ctx context.Context, c Config) (*Graph, error) {
 	if u, err := url.Parse(c.BaseURL); c.BaseURL != "" && (err != nil || u.Host == "" || u.User != nil) {
 		return nil, fmt.Errorf("the base URL of Neptune is not the URL of a service: %w", assay.ErrInvalid)
 	}
-	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	sdk, err := awssign.Load(ctx, c.Credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Neptune graph %s: %w", c.Graph, err)
@@ -123,9 +120,18 @@ func run[T any](ctx context.Context, g *Graph, statement string, p parameters) (
 	return *reply.Results, nil
 }
 
-// maxAttempts is how often a statement is sent that Neptune has no room for, or whose outcome is not
-// known. With the pauses between, this is about ten seconds.
-const maxAttempts = 8
+// Limits of a statement. A search waits for those that read, so they give up early.
+const (
+	readAttempts  = 3
+	readTimeout   = 10 * time.Second // of one attempt
+	writeAttempts = 8                // with the pauses between, about ten seconds
+	writeTimeout  = time.Minute
+)
+
+// writes reports whether a statement writes.
+func writes(statement string) bool {
+	return strings.Contains(statement, " SET ") || strings.Contains(statement, " DELETE ")
+}
 
 // execute sends a statement. It does so again after failures that may not happen again, because every
 // statement may be executed several times.
@@ -134,13 +140,17 @@ func (g *Graph) execute(ctx context.Context, statement string, p parameters) ([]
 	for name, v := range p {
 		values[name] = document.NewLazyDocument(v)
 	}
+	attempts, timeout := readAttempts, readTimeout
+	if writes(statement) {
+		attempts, timeout = writeAttempts, writeTimeout
+	}
 	in := &neptunegraph.ExecuteQueryInput{
 		GraphIdentifier: &g.config.Graph, Language: types.QueryLanguageOpenCypher, QueryString: &statement, Parameters: values,
-		QueryTimeoutMilliseconds: aws.Int32(int32(min(g.config.Timeout.Milliseconds(), 1<<31-1))),
+		QueryTimeoutMilliseconds: aws.Int32(int32(timeout.Milliseconds())),
 	}
 	for attempt := 1; ; attempt++ {
-		data, again, err := g.send(ctx, in)
-		if err == nil || !again || attempt == maxAttempts {
+		data, again, err := g.send(ctx, in, timeout)
+		if err == nil || !again || attempt == attempts {
 			return data, err
 		}
 		if err := g.pause(ctx, attempt); err != nil {
@@ -150,8 +160,8 @@ func (g *Graph) execute(ctx context.Context, statement string, p parameters) ([]
 }
 
 // send sends a request once. again reports whether a failure may not happen again.
-func (g *Graph) send(ctx context.Context, in *neptunegraph.ExecuteQueryInput) (data []byte, again bool, err error) {
-	within, cancel := context.WithTimeout(ctx, g.config.Timeout)
+func (g *Graph) send(ctx context.Context, in *neptunegraph.ExecuteQueryInput, timeout time.Duration) (data []byte, again bool, err error) {
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := g.client.ExecuteQuery(within, in)
 	if err == nil {

@@ -10,8 +10,8 @@
 //	(:Passage)-[:NAMES {key, title}]->(:Entity)
 //
 // No text is stored. The name of an entity is on the edges, so that it disappears with the passages
-// that have it. Nodes of entities and readers are digests, and remain until [Index.Remove] or a
-// rebuild. All IDs begin with a digest of the tenant's name.
+// that have it. Nodes of entities and readers are digests, and remain until [Graph.Remove] or a
+// rebuild. All IDs begin with a digest of the identity of the tenant's content.
 //
 // # Reads
 //
@@ -37,5 +37,5 @@
 // Sources: AWS, Neptune Analytics API Reference, ExecuteQuery; Neptune Analytics User Guide,
 // "Exceptions", "Transaction isolation levels in Neptune Analytics" and "OpenCypher specification
 // compliance"; Neptune User Guide, "openCypher extensions in Amazon Neptune", custom IDs. The service
-// itself was not reached.
+// itself was not reached. The statements were executed by Neo4j 5.26, with id(n) as the property ~id.
 package neptune

@@ -77,13 +77,13 @@ func connect(t testing.TB, s *httptest.Server) *Graph {
 }
 
 // open returns the index of a source whose graph is in Neptune.
-func open(t testing.TB, g *Graph, tenant string, source index.Source, dir string) *Index {
+func open(t testing.TB, g *Graph, source index.Source, dir string) *Index {
 	t.Helper()
 	texts, err := index.Open(t.Context(), dir, source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := g.Open(t.Context(), tenant, source, texts)
+	x, err := g.open(t.Context(), source, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (f *fakeNeptune) executeState(statement string, p object) []object {
 		return []object{maps.Clone(s.props)}
 	case createState:
 		if s == nil {
-			f.nodes[id] = &node{"State", object{"version": int64(0), "identity": "", "sequence": int64(0), "claim": "", "step": int64(0)}}
+			f.nodes[id] = &node{"State", object{"version": int64(0), "sequence": int64(0), "claim": "", "step": int64(0)}}
 		}
 	case claimState:
 		if s == nil || s.props["claim"] != text(p["before"]) && s.props["claim"] != text(p["claim"]) {
@@ -241,7 +241,7 @@ func (f *fakeNeptune) executeState(statement string, p object) []object {
 		if s = f.guarded(p); s == nil {
 			return []object{{"written": 0}}
 		}
-		s.props["version"], s.props["identity"], s.props["sequence"] = number(p["version"]), text(p["identity"]), number(p["sequence"])
+		s.props["version"], s.props["sequence"] = number(p["version"]), number(p["sequence"])
 	case removeState:
 		if s != nil && s.props["claim"] == text(p["claim"]) {
 			f.detach(id)

@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 		t.Skip("the contract of the index of texts, which this package only delegates to")
 	}
 	_, g := newFake(t)
-	indextest.Run(t, func(t testing.TB, source index.Source, dir string) index.Index { return open(t, g, dir, source, dir) }, indextest.Full)
+	indextest.Run(t, func(t testing.TB, source index.Source, dir string) index.Index { return open(t, g, source, dir) }, indextest.Full)
 }
 
 // names are the entities in the documents of the tests.
@@ -67,7 +67,7 @@ func TestGraph(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	source, other := indextest.NewSource("a"), indextest.NewSource("b")
 	_, g := newFake(t)
-	x, y := open(t, g, "one", source, t.TempDir()), open(t, g, "two", other, t.TempDir())
+	x, y := open(t, g, source, t.TempDir()), open(t, g, other, t.TempDir())
 	for range indextest.Rounds(4, 10, 100) {
 		for range 8 {
 			e := randomEntry(r)
@@ -82,7 +82,7 @@ func TestGraph(t *testing.T) {
 		flush(t, y)
 		compare(t, x, source)
 	}
-	if err := y.Remove(t.Context()); err != nil {
+	if err := g.Remove(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, x, source)
@@ -219,7 +219,7 @@ func world(t *testing.T) (*fakeNeptune, *Graph, *indextest.Source, *Index, []ind
 		nothing = append(nothing, fmt.Sprintf("nothing is named here %d.", i))
 	}
 	source.Put(append(slices.Clone(entries), indextest.NewEntry("c", "filling", "", nothing...))...)
-	x := open(t, g, "a", source, t.TempDir())
+	x := open(t, g, source, t.TempDir())
 	flush(t, x)
 	return f, g, source, x, entries
 }
@@ -263,7 +263,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestNotWritten checks that a graph that is missing, of another source or ahead of its source is not
+// TestNotWritten checks that a graph that is missing or ahead of its source is not
 // used, and is written by the next flush.
 func TestNotWritten(t *testing.T) {
 	t.Parallel()
@@ -271,7 +271,7 @@ func TestNotWritten(t *testing.T) {
 	source := indextest.NewSource("a")
 	e := indextest.NewEntry("c", "d", "Engines", "there is Ada Lovelace.")
 	source.Put(e)
-	x := open(t, g, "a", source, t.TempDir())
+	x := open(t, g, source, t.TempDir())
 	if _, err := walked(t.Context(), x, assay.Local(), e); !errors.Is(err, assay.ErrUnavailable) {
 		t.Errorf("before the first flush: %v", err)
 	}
@@ -285,15 +285,13 @@ func TestNotWritten(t *testing.T) {
 	flush(t, x)
 	restored := indextest.NewSource("a")
 	restored.Put(indextest.NewEntry("c", "d2", "Engines", "there is Charles Babbage."))
-	for name, s := range map[string]*indextest.Source{"ahead": restored, "foreign": indextest.NewSource("b")} {
-		s.Put(e)
-		y := open(t, g, "a", s, t.TempDir())
-		if _, err := walked(t.Context(), y, assay.Local(), e); !errors.Is(err, assay.ErrForeign) {
-			t.Errorf("%s: %v, want ErrForeign", name, err)
-		}
-		flush(t, y)
-		compare(t, y, s)
+	restored.Put(e)
+	y := open(t, g, restored, t.TempDir())
+	if _, err := walked(t.Context(), y, assay.Local(), e); !errors.Is(err, assay.ErrForeign) {
+		t.Errorf("ahead of its source: %v, want ErrForeign", err)
 	}
+	flush(t, y)
+	compare(t, y, restored)
 }
 
 // TestManyChanges checks that searches go on while over maxPending documents changed since the last flush,
@@ -310,3 +308,52 @@ func TestManyChanges(t *testing.T) {
 		t.Errorf("Walk = %v", err)
 	}
 }
+
+// lagging is an index that says whether it lags.
+type lagging struct {
+	index.Follower
+	lags bool
+}
+
+func (l *lagging) Lags(context.Context) (bool, error) { return l.lags, nil }
+
+// TestLags checks that the graph of an index that is flushed in the background is flushed as well.
+func TestLags(t *testing.T) {
+	t.Parallel()
+	_, g := newFake(t)
+	source := indextest.NewSource("a")
+	source.Put(indextest.NewEntry("c", "d", "Engines", "there is Ada Lovelace."))
+	own, err := index.Open(t.Context(), t.TempDir(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := g.Open(t.Context(), source, own); err != nil {
+		t.Error(err)
+	} else if _, lags := x.(lagger); lags {
+		t.Error("an index that does not lag is a lagger")
+	}
+	texts := &lagging{own, false}
+	x, err := g.Open(t.Context(), source, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, step := range []struct {
+		change func()
+		want   bool
+	}{
+		{func() {}, true}, {func() { _ = x.Flush(t.Context()) }, false}, {func() { source.Skip() }, true},
+		{func() { _ = x.Flush(t.Context()) }, false}, {func() { texts.lags = true }, true},
+	} {
+		step.change()
+		if lags, err := x.(lagger).Lags(t.Context()); err != nil || lags != step.want {
+			t.Errorf("Lags = %v, %v, want %v", lags, err, step.want)
+		}
+	}
+	if _, err := g.Open(t.Context(), unnamed{source}, own); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("a source without identity: %v", err)
+	}
+}
+
+// unnamed is a source without an identity.
+type unnamed struct{ index.Source }

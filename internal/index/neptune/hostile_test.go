@@ -146,7 +146,7 @@ func TestFailures(t *testing.T) {
 			if len(chunks) > 0 || !errors.Is(err, assay.ErrUnavailable) {
 				t.Errorf("Walk = %d chunks, %v, want ErrUnavailable", len(chunks), err)
 			}
-			if again := sent > 1; again != test.again || sent > maxAttempts {
+			if again := sent > 1; again != test.again || sent > readAttempts {
 				t.Errorf("%d requests", sent)
 			}
 			for _, credential := range []string{"wJalrXUtnFEMI", "AKIDEXAMPLE", "FwoGZXIvYXdz", "http://"} {

@@ -20,34 +20,83 @@ var _ index.Follower = (*Index)(nil)
 // An Index is an index whose graph is in Neptune. Its searches are those of another index.
 type Index struct {
 	index.Follower
-	graph    *Graph
-	tenant   namespace
-	source   index.Source
-	identity string
-	changes  pending
-	unset    atomic.Bool // the graph was not written when the index was opened
+	graph   *Graph
+	tenant  namespace
+	source  index.Source
+	changes pending
+	unset   atomic.Bool // the graph was not written when the index was opened
 
 	// writing is a lock that is held by a Flush. Sending to it acquires the lock.
 	writing chan struct{}
 }
 
-// Open returns an index that searches texts and has the graph of a tenant. Both are derived from
-// source. Close closes texts; if Open fails, the caller does.
-func (g *Graph) Open(ctx context.Context, tenant string, source index.Source, texts index.Follower) (*Index, error) {
-	x := &Index{Follower: texts, graph: g, tenant: namespaceOf(tenant), source: source, writing: make(chan struct{}, 1)}
-	x.changes.lock = make(chan struct{}, 1)
-	if named, ok := source.(index.Identified); ok {
-		var err error
-		if x.identity, err = named.Identity(ctx); err != nil {
-			return nil, fmt.Errorf("open the graph in Neptune: %w", err)
-		}
+// A lagger is an index whose searches find the documents of the last Flush.
+type lagger interface {
+	// Lags reports whether searches do not find changes or vectors of the content yet.
+	Lags(ctx context.Context) (bool, error)
+}
+
+// A laggingIndex is an Index whose index of texts is a lagger.
+type laggingIndex struct {
+	*Index
+	texts lagger
+}
+
+// Lags reports whether the index of texts lags or the graph does.
+func (x laggingIndex) Lags(ctx context.Context) (bool, error) {
+	lags, err := x.texts.Lags(ctx)
+	if err != nil || lags {
+		return lags, err
 	}
+	sequence, err := x.source.Sequence(ctx)
+	if err != nil {
+		return false, err
+	}
+	st, err := x.state(ctx)
+	return err == nil && (x.usable(st, sequence) != nil || st.Sequence != sequence), err
+}
+
+// Sequence implements index.Index.
+func (x laggingIndex) Sequence() int64 { return x.Follower.Sequence() }
+
+// Open returns an index that searches texts and has a graph in Neptune, an *Index or a lagger with the
+// methods of one. Both are derived from source, which must be index.Identified: its identity names the
+// tenant in the graph. Close closes texts; if Open fails, the caller does.
+func (g *Graph) Open(ctx context.Context, source index.Source, texts index.Follower) (index.Follower, error) {
+	x, err := g.open(ctx, source, texts)
+	if err != nil {
+		return nil, fmt.Errorf("open the graph in Neptune: %w", err)
+	}
+	if l, ok := texts.(lagger); ok {
+		return laggingIndex{x, l}, nil
+	}
+	return x, nil
+}
+
+func (g *Graph) open(ctx context.Context, source index.Source, texts index.Follower) (*Index, error) {
+	named, ok := source.(index.Identified)
+	if !ok {
+		return nil, fmt.Errorf("the content has no identity: %w", assay.ErrInvalid)
+	}
+	identity, err := named.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := g.index(identity)
+	x.Follower, x.source = texts, source
 	st, err := x.state(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	x.unset.Store(err == nil && st.Version == 0) // without Neptune, searches go on
 	return x, nil
+}
+
+// index returns the index of the content with an identity.
+func (g *Graph) index(identity string) *Index {
+	x := &Index{graph: g, tenant: namespaceOf(identity), writing: make(chan struct{}, 1)}
+	x.changes.lock = make(chan struct{}, 1)
+	return x
 }
 
 // Flush implements index.Index. It flushes the index of texts, and then writes the graph.
@@ -100,7 +149,6 @@ func (x *Index) Lost() error {
 // A state is the state of a tenant's graph. The zero state is that of a tenant without one.
 type state struct {
 	Version  int64  `json:"version"`  // layout; 0: never written
-	Identity string `json:"identity"` // of the source; empty: it has none
 	Sequence int64  `json:"sequence"` // of the source; the graph is complete up to it
 	Claim    string `json:"claim"`    // of the writer
 	Step     int64  `json:"step"`     // of the writer's last statement
@@ -125,8 +173,6 @@ func (x *Index) usable(st state, sequence int64) error {
 	switch {
 	case st.Version != layout:
 		return fmt.Errorf("the graph in Neptune is written with the next ingest: %w", assay.ErrUnavailable)
-	case st.Identity != x.identity:
-		return fmt.Errorf("the graph in Neptune is of another source: %w", assay.ErrForeign)
 	case st.Sequence > sequence:
 		return fmt.Errorf("the graph in Neptune has the sequence number %d, its source only %d: %w", st.Sequence, sequence, assay.ErrForeign)
 	}
@@ -178,19 +224,23 @@ func (p *pending) since(ctx context.Context, source index.Source, after, to int6
 // errLocked means that the claim of a writer no longer holds.
 var errLocked = fmt.Errorf("another process writes it: %w", assay.ErrLocked)
 
-// Remove deletes the graph of the tenant. The next Flush writes it again. The index of texts stays.
-func (x *Index) Remove(ctx context.Context) error {
-	w, err := x.begin(ctx)
-	if err != nil {
-		return fmt.Errorf("remove the graph in Neptune: %w", err)
-	}
-	defer w.end()
-	err = w.clear(ctx)
-	if err == nil {
-		_, err = run[any](ctx, x.graph, removeState, parameters{"state": x.tenant.state(), "claim": w.claim})
-	}
-	if err != nil {
+// Remove deletes the graph of the content with an identity, if there is one. A Flush writes it again.
+func (g *Graph) Remove(ctx context.Context, identity string) error {
+	if err := g.index(identity).remove(ctx); err != nil {
 		return fmt.Errorf("remove the graph in Neptune: %w", err)
 	}
 	return nil
+}
+
+func (x *Index) remove(ctx context.Context) error {
+	w, err := x.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	if err := w.clear(ctx); err != nil {
+		return err
+	}
+	_, err = run[any](ctx, x.graph, removeState, parameters{"state": x.tenant.state(), "claim": w.claim})
+	return err
 }

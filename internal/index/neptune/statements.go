@@ -12,7 +12,7 @@ import (
 const (
 	// readState returns the state of a tenant.
 	readState = "MATCH (s:State) WHERE id(s) = $state" +
-		" RETURN s.version AS version, s.identity AS identity, s.sequence AS sequence, s.claim AS claim, s.step AS step"
+		" RETURN s.version AS version, s.sequence AS sequence, s.claim AS claim, s.step AS step"
 
 	// visible matches the documents d of a scope, and for each the readers r that the access is among.
 	visible = "(d:Document)-[:SHOWN_TO]->(r:Reader) WHERE id(r) IN $readers AND d.tenant = $tenant AND d.sequence <= $sequence" +
@@ -42,7 +42,7 @@ const (
 
 // The statements that write. A State has no property tenant.
 const (
-	createState = "MERGE (s:State {`~id`: $state}) ON CREATE SET s.version = 0, s.identity = '', s.sequence = 0, s.claim = '', s.step = 0" +
+	createState = "MERGE (s:State {`~id`: $state}) ON CREATE SET s.version = 0, s.sequence = 0, s.claim = '', s.step = 0" +
 		" RETURN count(s) AS written"
 
 	// claimState replaces a claim.
@@ -71,7 +71,7 @@ const (
 		" MERGE (e:Entity {`~id`: row.entity}) SET e.tenant = $tenant" +
 		" MERGE (p)-[n:NAMES]->(e) SET n.key = row.key, n.title = row.title RETURN count(n) AS written"
 
-	commitState = guard + ", s.version = $version, s.identity = $identity, s.sequence = $sequence RETURN count(s) AS written"
+	commitState = guard + ", s.version = $version, s.sequence = $sequence RETURN count(s) AS written"
 
 	clearTenant = guard + " WITH s MATCH (n) WHERE n.tenant = $tenant WITH n LIMIT 1000 DETACH DELETE n"
 
@@ -86,10 +86,10 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// A namespace makes the IDs of a tenant's nodes. It is the digest of the tenant's name.
+// A namespace makes the IDs of a tenant's nodes. It is a digest of the identity of its content.
 type namespace string
 
-func namespaceOf(tenant string) namespace { return namespace(digest("tenant", tenant)) }
+func namespaceOf(identity string) namespace { return namespace(digest("tenant", identity)) }
 
 func (n namespace) state() string               { return string(n) + "/state" }
 func (n namespace) document(id string) string   { return string(n) + "/document/" + id }

@@ -134,7 +134,7 @@ func (w *writer) batch(ctx context.Context, changes []assay.Change, sequence int
 			return err
 		}
 	}
-	return w.written(ctx, 1, commitState, parameters{"version": layout, "identity": w.identity, "sequence": sequence})
+	return w.written(ctx, 1, commitState, parameters{"version": layout, "sequence": sequence})
 }
 
 // document adds the rows of a document.

@@ -52,7 +52,7 @@ func killAt(t *testing.T, kill int, acted bool) (done bool) {
 	f.mu.Lock()
 	f.before = nil
 	f.mu.Unlock()
-	reader := open(t, g, "a", source, t.TempDir())
+	reader := open(t, g, source, t.TempDir())
 	chunks, err := walked(t.Context(), reader, assay.Principal{User: "ann"}, entries...)
 	if err != nil {
 		t.Fatalf("killed at %d: %v", kill, err)
@@ -73,7 +73,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	f, g := newFake(t)
 	source := indextest.NewSource("a")
-	x := open(t, g, "a", source, t.TempDir())
+	x := open(t, g, source, t.TempDir())
 	type call struct {
 		statement  string
 		parameters object
@@ -103,7 +103,7 @@ func TestRepeated(t *testing.T) {
 	compare(t, x, source)
 	replay()
 	compare(t, x, source)
-	y := open(t, g, "a", source, t.TempDir())
+	y := open(t, g, source, t.TempDir())
 	source.Put(entry(3, "there is Menabrea."))
 	flush(t, y)
 	replay()
@@ -172,10 +172,10 @@ func TestLarge(t *testing.T) {
 			t.Errorf("%d rows in %.30s…", len(rows), statement)
 		}
 	}
-	x := open(t, g, "a", source, t.TempDir())
+	x := open(t, g, source, t.TempDir())
 	flush(t, x)
 	compareFor(t, x, source, accesses[:1], queries[:1])
-	if err := x.Remove(t.Context()); err != nil {
+	if err := g.Remove(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.nodes) != 0 || len(f.edges) != 0 {
