@@ -63,13 +63,17 @@ var allowed = map[string][]string{
 	"eval/handwritten":     {"eval", "engine", "llm", "ground", "role", "store", "provider"},                     // a program
 	"train/fit":            {"eval", "internal/retrieve", "internal/rerank", "internal/role", "llm", "provider"}, // a program
 	"provider":             {"llm", "ground"},                                                                    // provider/embedded also provider/local
+	"provider/redis":       {"llm", "limit"},
 	"internal/models":      {},
 	"scripts":              {},
-	"scripts/load":         {"engine", "identity", "server"}, // a program
-	"scripts/scale":        {"store"},                        // a program
+	"scripts/joint":        {"audit", "internal/queue", "limit", "store"}, // a program
+	"scripts/load":         {"engine", "identity", "server"},              // a program
+	"scripts/scale":        {"engine", "store"},                           // a program
 	"standalone":           {"engine", "parse", "provider"},
-	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "internal/retrieve", "engine", "internal/queue", "internal/index", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
+	"cmd/assay":            {"standalone", "parse", "internal/chunk", "llm", "ground", "internal/models", "provider", "provider/redis", "internal/retrieve", "engine", "internal/queue", "internal/index", "eval", "internal/ingest", "internal/parseworker", "source", "store", "strategy", "run", "role", "internal/role", "internal/stats", "identity", "audit", "backup", "store/move", "limit", "review", "webhook", "governance", "server", "mcpserver", "ui", "telemetry", "client"},
 	"eval/parsing":         {"parse"}, // a program
+
+	"internal/index/indextest/quality": {"internal/index", "internal/retrieve", "eval", "llm", "provider"}, // for tests
 }
 
 func TestImports(t *testing.T) {

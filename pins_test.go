@@ -159,7 +159,7 @@ func TestRequirements(t *testing.T) {
 // TestTools checks that go.sum has the hashes of the tools that CI builds.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"tools", "deploytools"} {
+	for _, dir := range []string{"tools", "deploytools", "weaviate-server"} {
 		sums, err := os.ReadFile(filepath.Join("scripts", dir, "go.sum"))
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@
 //	go run .                      200,000 chunks; a quarter of an hour on two cores
 //	go run . -quick               20,000 chunks; a minute
 //	go run . -growth 1000000      and growth to a million chunks
+//	go run . -compare             the servers that the environment names instead (docs/scale.md)
 //	go run . -search              the whole of assay search instead, process by process
 //	go run -tags sqlite_fts5 .    with SQLite in C too (needs a C compiler)
 //
@@ -17,6 +18,8 @@
 //	main.go      flags
 //	run.go       the comparisons, from start to end
 //	whole.go     assay search as a process, on a data directory of the corpus
+//	compare.go   pgvector, OpenSearch and Weaviate: ingest, search, ask
+//	systems.go, weaviate.go, shared.go, processes.go   those systems, what they hold, what they use
 //	grow.go      growth, opening, changing, searching beside merges
 //	measure.go   how a cost is measured
 //	table.go     the output formats
@@ -47,11 +50,12 @@ import (
 // options holds the values of the flags.
 type options struct {
 	json, quick, fresh     bool
-	search                 bool
+	search, compare        bool
 	model                  string // folder of the encoder
 	chunks, queries        int
 	rounds, growth         int
-	slow                   time.Duration
+	slow, period           time.Duration
+	asks                   int
 	vectors, vectorQueries string
 	dimensions             int
 	engines                []string
@@ -97,37 +101,36 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	report, err := measure(ctx, o, os.Getenv("ASSAY_TESTDATA"))
-	if err != nil {
+	if len(report.Parts) == 0 {
 		return err
 	}
 	if o.json {
 		out := json.NewEncoder(os.Stdout)
 		out.SetIndent("", "  ")
-		return out.Encode(report)
+		return errors.Join(err, out.Encode(report))
 	}
-	return report.markdown(os.Stdout)
+	return errors.Join(err, report.markdown(os.Stdout))
 }
 
-// measure runs the whole benchmark in a folder that is removed afterwards.
+// measure runs the whole benchmark in a folder that is removed afterwards. After an error the report
+// has what was measured before.
 func measure(ctx context.Context, o options, testdata string) (*report, error) {
 	dir, err := os.MkdirTemp(o.dir, "assay-bench-")
 	if err != nil {
-		return nil, err
+		return &report{}, err
 	}
 	defer os.RemoveAll(dir)
 	for _, sub := range []string{"fts5", "vec"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, err
+			return &report{}, err
 		}
 	}
 	b := bench{options: o, dir: dir, testdata: testdata, protocol: protocol{rounds: o.rounds, least: 200 * time.Millisecond, most: o.slow}}
 	if o.quick {
 		b.protocol.least = 50 * time.Millisecond
 	}
-	if err := b.run(ctx); err != nil {
-		return nil, err
-	}
-	return &b.report, nil
+	err = b.run(ctx)
+	return &b.report, err
 }
 
 func parse(args []string) (options, error) {
@@ -144,6 +147,9 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.vectorQueries, "vector-queries", "", "file of query vectors by the same model, in the same form")
 	f.IntVar(&o.dimensions, "dimensions", 384, "dimensions of the vectors")
 	f.BoolVar(&o.search, "search", false, "measure the whole of assay search on the corpus instead, as processes from start to end")
+	f.BoolVar(&o.compare, "compare", false, "compare with the servers that ASSAY_TEST_POSTGRES, _OPENSEARCH and _WEAVIATE name instead (see scripts/): ingest, search and ask")
+	f.IntVar(&o.asks, "asks", 100, "with -compare: questions to be answered; 0: none, and no data directory is made")
+	f.DurationVar(&o.period, "period", 5*time.Second, "with -compare: how long the clients search for each figure of throughput")
 	f.StringVar(&o.model, "model", "", "with -search: the folder of an encoder; default: the one in the binary. Processes are measured with that only")
 	engines := f.String("engines", strings.Join(competitors, ","), "whom to compare with, separated by commas; \"none\": the baselines only")
 	f.StringVar(&o.cache, "cache", "", "folder that keeps corpora and synthetic vectors (default: assay-bench in the user's cache folder)")
@@ -190,6 +196,8 @@ func (o options) check(rest []string) error {
 		return errors.New("-queries and -rounds must be at least 1, -dimensions at least 2")
 	case (o.vectors == "") != (o.vectorQueries == "") && !o.search:
 		return errors.New("-vectors and -vector-queries belong together: vectors of one model are compared with each other only")
+	case o.search && o.compare || o.compare && (o.asks < 0 || o.period <= 0):
+		return errors.New("-compare goes with neither -search nor a negative -asks or -period")
 	}
 	for _, e := range o.engines {
 		if !slices.Contains(competitors, e) {

@@ -43,6 +43,9 @@ func (b *bench) run(ctx context.Context) error {
 	if b.options.search {
 		steps = []func(context.Context) error{b.prepareSearch, b.searchStages, b.searchWhole}
 	}
+	if b.options.compare {
+		steps = []func(context.Context) error{b.prepareSearch, b.compareServers}
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err

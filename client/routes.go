@@ -585,6 +585,12 @@ func (c *Client) DocumentsFetchStream(ctx context.Context, collection string, bo
 	return c.stream(ctx, q)
 }
 
+// JobsShow calls GET /api/v1/jobs/{job}: show what became of an upload that was queued.
+func (c *Client) JobsShow(ctx context.Context, job string) (UploadState, error) {
+	q := newCall(http.MethodGet, "/api/v1/jobs/{job}", job)
+	return fetch[UploadState](ctx, c, q)
+}
+
 // ServiceOpenapi calls GET /openapi.json: the OpenAPI document of this interface.
 func (c *Client) ServiceOpenapi(ctx context.Context) (json.RawMessage, error) {
 	q := newCall(http.MethodGet, "/openapi.json")

@@ -1726,6 +1726,20 @@ type UploadReport struct {
 	Files []FileOutcome `json:"files"`
 }
 
+// An UploadState is the state of an upload that was queued.
+type UploadState struct {
+	Job        string    `json:"job"`
+	State      string    `json:"state"` // queued, running, done or failed
+	Collection string    `json:"collection"`
+	URI        string    `json:"uri"`
+	Document   string    `json:"document"`         // ID that it has when it is stored
+	Attempts   int       `json:"attempts"`         // that have begun
+	Queued     time.Time `json:"queued"`           // when it was added
+	Next       time.Time `json:"next,omitzero"`    // the next attempt, if it is queued
+	Ended      time.Time `json:"ended,omitzero"`   // if it is done or has failed
+	Reason     string    `json:"reason,omitempty"` // why it has failed
+}
+
 type UseList struct {
 	Uses []LimitUse `json:"uses"`
 }

@@ -49,6 +49,9 @@ func (e *Engine) mayBegin(ctx context.Context, principal assay.Principal) ([]lim
 	if err != nil {
 		return nil, err
 	}
+	if e.config.SharedLimits != nil {
+		return bounds, e.config.SharedLimits.Take(ctx, e.config.Tenant, bounds)
+	}
 	return bounds, e.bursts.Allow(e.config.Now(), bounds)
 }
 

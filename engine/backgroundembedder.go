@@ -208,7 +208,7 @@ func (c *backgroundEmbedder) passUnstopped(ctx context.Context, opts ingest.Embe
 			return report, err
 		}
 		defer account.Close() // its calls are settled one by one
-		encoder = runLedger{e, assay.Principal{}, account}.paid(encoder)
+		encoder = runLedger{e, assay.Principal{}, account}.paid(e.shareVectors(encoder))
 	}
 	before := opts.Before
 	opts.Before = func(ctx context.Context) error {

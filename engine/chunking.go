@@ -3,8 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/chunk"
@@ -19,13 +19,12 @@ func Chunkers() []Chunker { return chunk.Chunkers() }
 // collection returns the settings of the request's collection, changed as the request asks.
 func (e *Engine) collection(ctx context.Context, req IngestRequest) (col store.Collection, changed bool, err error) {
 	name := cmp.Or(req.Collection, ingest.DefaultCollection)
-	all, err := e.content.Collections(ctx)
-	if err != nil {
-		return col, false, fmt.Errorf("read the collections: %w", err)
+	stored, err := e.content.Collection(ctx, name)
+	if errors.Is(err, assay.ErrNotFound) {
+		stored, err = store.Collection{Name: name}, nil
 	}
-	stored := store.Collection{Name: name}
-	if i := slices.IndexFunc(all, func(c store.Collection) bool { return c.Name == name }); i >= 0 {
-		stored = all[i]
+	if err != nil {
+		return col, false, err
 	}
 	col = stored
 	col.RequireACL = col.RequireACL || req.RequireACL

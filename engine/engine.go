@@ -49,6 +49,11 @@ type Config struct {
 	// on this machine. Only this program can provide one, because the interface has internal types.
 	OpenIndex func(ctx context.Context, t store.Tenant) (Index, error)
 
+	// RemoveIndex deletes the index that OpenIndex has made of the content with an identity, if there
+	// is one; nil: there is nothing to delete. A Host calls it for tenants that were deleted; see
+	// DeleteTenant.
+	RemoveIndex func(ctx context.Context, identity string) error
+
 	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
@@ -134,6 +139,14 @@ type Config struct {
 
 	// Webhooks configure the delivery of webhooks; zero: other processes deliver them.
 	Webhooks Webhooks
+
+	// SharedLimits are buckets for requests per second and minute that several servers share; nil: each
+	// process has its own. While they cannot be reached, requests with such a limit are refused.
+	SharedLimits limit.Shared
+
+	// SharedVectors keep the vectors of passages for several servers, if the encoder is a service; nil:
+	// each data directory has its own vectors made.
+	SharedVectors SharedVectors
 
 	// NoBackground disables the background embedder. Vectors are then made only by Embed, by
 	// IngestRequest.Wait and by searches that need them. Programs that ask one question and exit

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/identity"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/source"
 	"github.com/assay-rag/assay/store"
 )
@@ -30,6 +34,53 @@ type UploadQueue interface {
 	// same content and is not stored yet, it returns the ID of that one's job. Uploads of one document are
 	// stored in the order in which they were added, or left out if a later one is stored already.
 	Add(ctx context.Context, u QueuedUpload) (job string, err error)
+
+	// Upload returns the state of an upload by the ID of its job. The error is assay.ErrNotFound if there is no such
+	// job, or it is not kept any more.
+	Upload(ctx context.Context, job string) (UploadState, error)
+}
+
+// An UploadState is the state of an upload that was queued.
+type UploadState struct {
+	Job        string    `json:"job"`
+	State      string    `json:"state"` // queued, running, done or failed
+	Collection string    `json:"collection"`
+	URI        string    `json:"uri"`
+	Document   string    `json:"document"`         // ID that it has when it is stored
+	Attempts   int       `json:"attempts"`         // that have begun
+	Queued     time.Time `json:"queued"`           // when it was added
+	Next       time.Time `json:"next,omitzero"`    // the next attempt, if it is queued
+	Ended      time.Time `json:"ended,omitzero"`   // if it is done or has failed
+	Reason     string    `json:"reason,omitempty"` // why it has failed
+
+	Identity string `json:"-"` // of the tenant
+	User     string `json:"-"` // who has uploaded it
+}
+
+// UploadState returns the state of an upload that was queued. It is that of the user who has uploaded it, or of any
+// if the grant has the admin scope in all collections. Any other is assay.ErrNotFound.
+func (s *Session) UploadState(ctx context.Context, job string) (UploadState, error) {
+	return call(ctx, s, "UploadState", func(c *sessionCall) (UploadState, error) {
+		missing := fmt.Errorf("job %q: %w", visible.Line(job), assay.ErrNotFound)
+		q := s.host.current().Queue
+		if q == nil {
+			return UploadState{}, missing
+		}
+		state, err := q.Upload(ctx, job)
+		if errors.Is(err, assay.ErrNotFound) {
+			return UploadState{}, missing
+		}
+		if err != nil {
+			return UploadState{}, err
+		}
+		_, admin := s.grant.Collections(identity.ScopeAdmin)
+		granted := c.collections == nil || slices.Contains(c.collections, state.Collection)
+		if state.Identity != s.identity || !granted || !admin && state.User != c.principal.User {
+			return UploadState{}, missing
+		}
+		state.Document = assay.DocumentID(state.Collection, state.URI)
+		return state, nil
+	})
 }
 
 // enqueue adds a document to the queue. The rights are checked now and, because the document may change

@@ -53,8 +53,8 @@ func (h *Host) Reload(config HostConfig) error {
 }
 
 // Housekeep does for each active tenant the work that no request starts: it follows the deadlines of
-// reviews that have passed, applies the retention policies once an hour, and leaves engines open that
-// have vectors to make or messages to deliver. Engines that are not needed are closed. A server calls
+// reviews that have passed, applies the retention policies once an hour, removes the shared indexes that
+// deleted tenants have left, and leaves engines open that have vectors to make or messages to deliver. Engines that are not needed are closed. A server calls
 // it every few minutes. One tenant's error does not keep the others from their turn.
 func (h *Host) Housekeep(ctx context.Context) error {
 	defer func() { h.closeIdle(h.config.Now()) }()
@@ -62,7 +62,7 @@ func (h *Host) Housekeep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{removeIndexes(ctx, h.system.Registry(), h.current().RemoveIndex)}
 	for _, info := range tenants {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
-	"github.com/assay-rag/assay/internal/index/pgvector"
 	"github.com/assay-rag/assay/internal/index/shared"
 	"github.com/assay-rag/assay/internal/pgtest"
 	"github.com/assay-rag/assay/store"
@@ -35,9 +34,17 @@ func TestOpenIndex(t *testing.T) {
 			}
 		},
 		"pgvector": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {
-			address := pgtest.Database(t)
+			indexes, err := shared.Postgres(pgtest.Database(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := indexes.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 			return func(ctx context.Context, tenant store.Tenant) (Index, error) {
-				return pgvector.Open(ctx, address, tenant.Content())
+				return indexes.Open(ctx, tenant.Content())
 			}
 		},
 		"opensearch": func(t *testing.T) func(context.Context, store.Tenant) (Index, error) {

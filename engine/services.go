@@ -26,6 +26,24 @@ func isService(v any) bool {
 	return ok
 }
 
+// SharedVectors are vectors of passages that several servers keep. Package provider/redis implements
+// it. They are used where the vectors of documents are made, and nowhere else: a caller who could have any
+// text looked up would learn by the time it takes whether a document has that passage.
+type SharedVectors interface {
+	// Vectors returns an encoder that takes the vectors of passages from there, and lets e make those
+	// that are not there. Errors are those of e: vectors that cannot be read are missing. A vector is
+	// found only for the tenant, by its name, for which it was made.
+	Vectors(tenant string, e llm.Embedder) llm.Embedder
+}
+
+// shareVectors returns an encoder that shares the vectors of passages.
+func (e *Engine) shareVectors(encoder llm.Embedder) llm.Embedder {
+	if e.config.SharedVectors == nil {
+		return encoder
+	}
+	return e.config.SharedVectors.Vectors(e.config.Tenant, encoder)
+}
+
 // timeoutEmbedder bounds the latency of a remote encoder for questions. If the encoder does not
 // answer in time it fails, and the search uses words alone.
 type timeoutEmbedder struct {

@@ -95,6 +95,7 @@ var SessionMethods = []SessionMethod{
 	{"PlanIngest", identity.ScopeIngest, true},
 	{"Upload", identity.ScopeIngest, true},
 	{"UploadURL", identity.ScopeIngest, true},
+	{"UploadState", identity.ScopeIngest, true},
 	{"Put", identity.ScopeIngest, true},
 	{"DeleteDocuments", identity.ScopeIngest, true},
 	{"SetCollection", identity.ScopeIngest, true},

@@ -669,6 +669,7 @@ func probes(foreign, waiting, foreignDoc, of string) []probe {
 		{"SetCollection", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			return nil, s.SetCollection(ctx, store.Collection{Name: "added"})
 		}},
+		{"UploadState", func(ctx context.Context, s *Session, _ *trustWorld) (any, error) { return s.UploadState(ctx, "1") }},
 		{"FailedDocuments", func(ctx context.Context, s *Session, x *trustWorld) (any, error) {
 			return s.FailedDocuments(ctx, names(of)...)
 		}},

@@ -47,7 +47,7 @@ func (c *sessionCall) checkStdin(ctx context.Context, req *IngestRequest) error 
 	access := c.principal.Access()
 	req.access = &access
 	uri, collection := source.StdinURI(req.StdinName), cmp.Or(req.Collection, ingest.DefaultCollection)
-	before, err := c.uploadedAt(ctx, collection, uri)
+	_, before, err := c.engine.content.Source(ctx, collection, uri)
 	for _, d := range before {
 		if err == nil && !access.Allows(collection, d.ACL) {
 			err = fmt.Errorf("document %s: %w", uri, assay.ErrForbidden)

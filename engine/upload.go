@@ -192,7 +192,7 @@ func (s *Session) upload(ctx context.Context, c *sessionCall, u Upload, doc sour
 
 // upload parses and stores a document.
 func (c *sessionCall) upload(ctx context.Context, u Upload, doc source.Upload) (Uploaded, error) {
-	before, err := c.uploadedAt(ctx, u.Collection, doc.URI)
+	_, before, err := c.engine.content.Source(ctx, u.Collection, doc.URI)
 	if err != nil {
 		return Uploaded{}, err
 	}
@@ -234,7 +234,7 @@ func (c *sessionCall) upload(ctx context.Context, u Upload, doc source.Upload) (
 		return Uploaded{}, err
 	}
 	out := Uploaded{URI: doc.URI, Report: withoutTotals(report)}
-	if out.Documents, err = c.uploadedAt(ctx, u.Collection, doc.URI); err != nil {
+	if _, out.Documents, err = e.content.Source(ctx, u.Collection, doc.URI); err != nil {
 		return out, err
 	}
 	if len(out.Documents) == 0 && len(report.Skipped) > 0 {
@@ -252,20 +252,6 @@ func outcomeOf(before int, r IngestReport) string {
 		return "updated"
 	}
 	return "unchanged"
-}
-
-// uploadedAt returns the documents of one source, without text.
-func (c *sessionCall) uploadedAt(ctx context.Context, collection, uri string) ([]assay.Document, error) {
-	var all []assay.Document
-	for d, err := range c.engine.content.Documents(ctx, collection) {
-		if err != nil {
-			return nil, err
-		}
-		if d.SourceURI() == uri {
-			all = append(all, d)
-		}
-	}
-	return all, nil
 }
 
 // checkUploadName returns the name of an upload, or assay.ErrInvalid.

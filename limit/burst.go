@@ -2,6 +2,7 @@ package limit
 
 import (
 	"container/list"
+	"context"
 	"sync"
 	"time"
 
@@ -52,11 +53,24 @@ func (b *Bursts) Allow(now time.Time, bounds []Bound) error {
 			for _, earlier := range append(taken, r) {
 				earlier.CancelAt(now)
 			}
-			return &Error{Subject: bound.Subject, Measure: bound.Measure, Limit: bound.Most, Need: 1, Spent: bound.Most, RetryAfter: wait}
+			return Refused(bound, wait)
 		}
 		taken = append(taken, r)
 	}
 	return nil
+}
+
+// Refused returns the error of a bucket that has room after a time.
+func Refused(bound Bound, wait time.Duration) *Error {
+	return &Error{Subject: bound.Subject, Measure: bound.Measure, Limit: bound.Most, Need: 1, Spent: bound.Most, RetryAfter: wait}
+}
+
+// Shared are buckets that several processes share.
+type Shared interface {
+	// Take is Bursts.Allow for the buckets of a tenant, by its name, with a clock of their own. An error
+	// that is no *Error means that it is not known whether there is room, so that the request must be
+	// refused.
+	Take(ctx context.Context, tenant string, bounds []Bound) error
 }
 
 // limiter returns the bucket of a bound. A bucket whose limit has changed starts anew.

@@ -25,7 +25,7 @@ type Measure string
 
 // The measures. Days and months are those of UTC.
 const (
-	RequestsPerSecond Measure = "requests/second" // in memory of each process, see Bursts
+	RequestsPerSecond Measure = "requests/second" // in memory of each process, see Bursts, or shared, see Shared
 	RequestsPerMinute Measure = "requests/minute"
 	RequestsPerDay    Measure = "requests/day" // questions that became a run
 	RequestsPerMonth  Measure = "requests/month"

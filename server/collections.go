@@ -56,7 +56,15 @@ func collectionRoutes() []Route {
 		returning[FileOutcome](raw("POST", "/api/v1/collections/{collection}/pages", "documents.fetch", "UploadURL", "Read a web page into a collection", fetchDocument), http.StatusCreated, http.StatusAccepted).with(func(r *Route) {
 			r.Stream, r.Events = true, uploadEvents()
 		}),
+		route("GET", "/api/v1/jobs/{job}", "jobs.show", "UploadState", "Show what became of an upload that was queued",
+			func(ctx context.Context, s *engine.Session, in jobIn) (engine.UploadState, error) {
+				return s.UploadState(ctx, in.Job)
+			}),
 	}
+}
+
+type jobIn struct {
+	Job string `path:"job"`
 }
 
 // uploadEvents are the events "progress", "file" and "report".
@@ -180,6 +188,7 @@ func (x *exchange) store(name string, fn func(context.Context, func(engine.Inges
 		x.route.Status = http.StatusCreated
 	case "queued":
 		x.route.Status = http.StatusAccepted
+		x.w.Header().Set("Location", "/api/v1/jobs/"+uploaded.Job)
 	}
 	for _, d := range uploaded.Documents {
 		if d.URI != uploaded.URI {

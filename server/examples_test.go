@@ -18,7 +18,7 @@ import (
 // withoutExample are routes with a body of JSON that have no example: what they need is not on every
 // machine, or another route has the same.
 var withoutExample = map[string]string{
-	"service.openapi": "the document itself", "documents.fetch": "it needs a web page", "vectors.embed": "it needs an encoder",
+	"service.openapi": "the document itself", "jobs.show": "it needs a queue", "documents.fetch": "it needs a web page", "vectors.embed": "it needs an encoder",
 	"reviews.release": "as reviews.claim", "reviews.approve": "as reviews.claim", "reviews.edit": "as reviews.claim", "reviews.check": "as reviews.claim", "reviews.reject": "as reviews.claim",
 	"sources.remove": "a number", "service.ready": "as service.health", "openai.cancel": "as openai.response", "openai.embed": "it needs an encoder",
 	"runs.resume": "the answer of ask", "runs.fork": "the answer of ask", "runs.export": "the answer of ask", "keys.rotate": "as keys.create",

@@ -166,7 +166,7 @@ func plainPath(pattern string) string { return strings.ReplaceAll(pattern, "...}
 // tagTexts describe the groups of routes, which are the first parts of their names.
 var tagTexts = map[string]string{
 	"ask": "Questions.", "runs": "Runs of questions, with their traces.", "search": "Search without an answer.",
-	"documents": "Documents.", "collections": "Collections of documents.", "service": "The server itself.",
+	"documents": "Documents.", "jobs": "Uploads that were queued.", "collections": "Collections of documents.", "service": "The server itself.",
 	"openai": "The interface of OpenAI's clients.",
 }
 

@@ -281,7 +281,7 @@ func (o objects) parameter(r Route, name string) (string, bool) {
 	value, ok := map[string]string{
 		"reviews run": o.waiting, "runs id": o.run, "audit id": o.run, "documents id": o.hidden, "keys id": o.key, "evaluations id": o.evaluation,
 		"sources name": o.source, "policies name": o.policy, "holds name": o.hold, "webhooks name": o.webhook, "canaries name": o.canary,
-		"runs other": o.run, "runs share": o.share, "shared token": o.link, "feedback run": o.run, "questions set": o.questions, "questions run": o.run, "collections collection": o.collection, "documents collection": o.collection, "documents name": "probe.md", "documents page": "1", "limits subject": o.user, "retention kind": store.RetainActs, "problems kind": "not_found",
+		"runs other": o.run, "jobs job": "1", "runs share": o.share, "shared token": o.link, "feedback run": o.run, "questions set": o.questions, "questions run": o.run, "collections collection": o.collection, "documents collection": o.collection, "documents name": "probe.md", "documents page": "1", "limits subject": o.user, "retention kind": store.RetainActs, "problems kind": "not_found",
 	}[groupOf(r)+" "+name]
 	keeps := []string{"retention.set", "runs.judge", "shared.judge", "questions.label"} // they do not create what the path names
 	writes := r.Method == "PUT" && !slices.Contains(keeps, r.Name) || r.Method == "POST" && name == "collection"

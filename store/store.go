@@ -190,6 +190,11 @@ type Content interface {
 	// collection and URI.
 	Sources(ctx context.Context, collections ...string) iter.Seq2[Source, error]
 
+	// Source returns one source with its current documents, as Sources and Documents yield them. It
+	// costs the same whatever else the collection holds. A source that is not stored is the zero
+	// Source, and has documents if they were put without it. An unknown collection has neither.
+	Source(ctx context.Context, collection, uri string) (Source, []assay.Document, error)
+
 	// Passages returns the chunks with these IDs in the given order, of current and kept versions.
 	// If a chunk does not exist, the error is assay.ErrNotFound. The cost grows with the passages,
 	// not with the size of their documents.
@@ -197,6 +202,10 @@ type Content interface {
 
 	// Collections returns the collections sorted by name.
 	Collections(ctx context.Context) ([]Collection, error)
+
+	// Collection returns the settings of a collection, without counting its documents and chunks. The
+	// error is assay.ErrNotFound if there is none.
+	Collection(ctx context.Context, name string) (Collection, error)
 
 	// Models returns the names of the models that the content has vectors of, sorted.
 	Models(ctx context.Context) ([]string, error)

@@ -122,7 +122,7 @@ func (p *program) openIndexes(ctx context.Context) (shared.Indexes, error) {
 	case kind == "" || kind == "own":
 		return nil, nil
 	case kind == "pgvector" && p.getenv("ASSAY_STORE") != "":
-		return shared.Postgres(p.getenv("ASSAY_STORE")), nil
+		return shared.Postgres(p.getenv("ASSAY_STORE"))
 	case kind == "opensearch":
 		c, err := shared.ParseCluster(p.getenv("ASSAY_INDEX_URL"))
 		if err != nil {

@@ -80,6 +80,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	checks = append(checks, ofEngine(a.checkCache()))
 	checks = append(checks, a.checkSearches()...)
+	checks = append(checks, a.checkRedis(ctx, f.offline)...)
 	if !f.json {
 		err = writeChecks(a.stdout, checks, a.width)
 	}

@@ -72,7 +72,17 @@ func (l location) use(c *engine.Config) {
 			}
 			return x.Open(ctx, t.Content())
 		}
+		c.RemoveIndex = l.removeIndex
 	}
+}
+
+// removeIndex removes the shared index of the content with an identity.
+func (l location) removeIndex(ctx context.Context, identity string) error {
+	x, err := l.indexes.of(ctx, l.remote)
+	if err != nil {
+		return err
+	}
+	return x.Remove(ctx, identity)
 }
 
 // shared reports whether the indexes are shared with other processes.

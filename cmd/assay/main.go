@@ -69,6 +69,7 @@ type app struct {
 	emf       io.Closer            // the file of telemetry.cloudwatch_emf; nil: none
 
 	indexes *sharedIndexes // nil: none was named yet
+	redis   *sharedRedis   // set by run
 
 	ownLimits bool // requests set all their limits; ignore the configured ones
 

@@ -341,3 +341,85 @@ func TestWorker(t *testing.T) {
 	c.end(b)
 	c.output("doctor", "--offline") // which verifies the audit log
 }
+
+// TestQueuedUpload uploads documents to a server with a queue and asks it what became of them, as several users.
+func TestQueuedUpload(t *testing.T) {
+	c := newCluster(t)
+	c.output("tenant", "create", "other")
+	key := func(args ...string) string {
+		out, err := c.assay("admin", append([]string{"key", "create"}, args...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	ann, bob := key("--user", "ann", "--role", "editor"), key("--user", "bob", "--role", "editor")
+	admin, reader := key("--user", "eve", "--role", "admin"), key("--user", "ann", "--role", "reader")
+	foreign := key("--user", "ann", "--role", "admin", "--tenant", "other")
+	server := c.server("a", "--queue", "store", "--keys")
+	call := func(key, method, path, body string) (*http.Response, map[string]any) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, server.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		values := map[string]any{}
+		if err := json.NewDecoder(resp.Body).Decode(&values); err != nil {
+			t.Fatal(err)
+		}
+		return resp, values
+	}
+	upload := func(name, text string) string {
+		t.Helper()
+		resp, values := call(ann, "PUT", "/api/v1/collections/default/documents/"+name, text)
+		job := resp.Header.Get("Location")
+		if resp.StatusCode != http.StatusAccepted || job != fmt.Sprintf("/api/v1/jobs/%s", values["job"]) {
+			t.Fatalf("upload of %s: %s, %s, %v", name, resp.Status, job, values)
+		}
+		return job
+	}
+	good, broken := upload("note.txt", "Locker 7 is green."), upload("broken.pdf", "%PDF-1.7 no PDF")
+	if _, values := call(ann, "GET", good, ""); values["state"] != "queued" || values["uri"] != "upload:note.txt" {
+		t.Errorf("before a worker: %v", values)
+	}
+	worker := c.worker("worker")
+	ended := func(job, state string) (values map[string]any) {
+		c.await(func() bool {
+			_, values = call(ann, "GET", job, "")
+			return values["state"] == "done" || values["state"] == "failed"
+		})
+		if values["state"] != state {
+			t.Errorf("%s is %v, want %s", job, values, state)
+		}
+		return values
+	}
+	done := ended(good, "done")
+	if resp, values := call(ann, "GET", fmt.Sprintf("/api/v1/documents/%s", done["document"]), ""); resp.StatusCode != http.StatusOK {
+		t.Errorf("the document of a job that is done: %v", values)
+	}
+	failed := ended(broken, "failed")
+	if reason := fmt.Sprint(failed["reason"]); !strings.Contains(reason, "PDF") || strings.Contains(reason, "Cancel") {
+		t.Errorf("the reason of %v", failed)
+	}
+	for _, x := range []struct {
+		who, key, job string
+		status        int
+	}{
+		{"the uploader", ann, broken, http.StatusOK}, {"an administrator", admin, broken, http.StatusOK},
+		{"another user", bob, broken, http.StatusNotFound}, {"another tenant", foreign, broken, http.StatusNotFound},
+		{"a reader", reader, broken, http.StatusForbidden}, {"nobody", "x", broken, http.StatusUnauthorized},
+		{"the uploader", ann, "/api/v1/jobs/4711", http.StatusNotFound}, {"the uploader", ann, "/api/v1/jobs/none", http.StatusNotFound},
+	} {
+		if resp, values := call(x.key, "GET", x.job, ""); resp.StatusCode != x.status {
+			t.Errorf("%s asks for %s: %s %v, want %d", x.who, x.job, resp.Status, values, x.status)
+		}
+	}
+	c.end(worker)
+	c.end(server)
+}

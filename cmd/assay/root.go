@@ -11,11 +11,12 @@ import (
 
 // run runs one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.redis = &sharedRedis{report: a.warnRedis}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	a.closeTelemetry(ctx)
-	err = errors.Join(err, a.indexes.close())
+	err = errors.Join(err, a.indexes.close(), a.redis.close())
 	if _, printed := errors.AsType[ended](err); (err == nil || printed) && a.stdout.err != nil {
 		err = fmt.Errorf("print: %w", a.stdout.err)
 	}

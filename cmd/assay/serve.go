@@ -115,6 +115,7 @@ func (a *app) openService(ctx context.Context, o serveOptions) (_ *service, err 
 	if s.log, err = a.serveTelemetry(ctx, s.out); err != nil {
 		return nil, err
 	}
+	a.redis.report = s.logRedis
 	if s.settings, err = s.load(ctx); err != nil {
 		return nil, err
 	}

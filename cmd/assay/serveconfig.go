@@ -21,6 +21,7 @@ type shownConfig struct {
 	Models      map[string]string `json:"models" yaml:"models"` // by role
 	Embedding   string            `json:"embedding" yaml:"embedding"`
 	Rerank      string            `json:"rerank" yaml:"rerank"`
+	Redis       shownRedis        `json:"redis" yaml:"redis"`
 	Offline     bool              `json:"offline" yaml:"offline"`
 	Warnings    []string          `json:"warnings" yaml:"warnings"`
 }
@@ -35,6 +36,12 @@ type shownIdentity struct {
 	Issuers  map[string]string `json:"issuers" yaml:"issuers"` // URLs by name
 }
 
+type shownRedis struct {
+	URL      string `json:"url" yaml:"url"`           // empty: none
+	Password string `json:"password" yaml:"password"` // where it comes from
+	Key      string `json:"key" yaml:"key"`           // where it comes from; empty: vectors are not shared
+}
+
 // printServeConfig prints the configuration that serve would use.
 func (a *app) printServeConfig(ctx context.Context, o serveOptions) error {
 	l, err := a.serveSettings(ctx, o, nil)
@@ -47,6 +54,7 @@ func (a *app) printServeConfig(ctx context.Context, o serveOptions) error {
 		Server:   shownServer{l.server, l.server.Grace.String()},
 		Identity: shownIdentity{Audience: c.Identity.Audience, Issuers: map[string]string{}},
 		Models:   map[string]string{"verifier": c.Verifier.Name()}, Embedding: c.Embedding.Name(), Rerank: c.Rerank.Name(),
+		Redis:   shownRedis{URL: c.Redis.URL, Password: c.Redis.Password.From, Key: c.Redis.Key.From},
 		Offline: c.Egress.Offline(), Warnings: append([]string{}, c.Warnings...),
 	}
 	for _, issuer := range c.Identity.Issuers {

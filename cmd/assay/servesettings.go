@@ -233,6 +233,7 @@ func needRestart(old, now serveSettings) []string {
 		{"server.sign_in", old.config.SignIn, now.config.SignIn},
 		{"store", old.at.String(), now.at.String()},
 		{"queue", old.store.Queue, now.store.Queue},
+		{"redis", old.config.Redis, now.config.Redis},
 	} {
 		if !reflect.DeepEqual(x.old, x.now) {
 			names = append(names, x.name)

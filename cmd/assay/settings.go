@@ -82,6 +82,9 @@ func (a *app) engineConfig(ctx context.Context, at location, n needs) (_ engine.
 		return c, err
 	}
 	defer func() { a.telemetry.Know(c) }()
+	if err := a.useRedis(configured, &c); err != nil {
+		return c, err
+	}
 	c.NoCache = configured.NoCache
 	c.Strategy, c.Settings = configured.Strategy, configured.Settings
 	if !a.ownLimits {

@@ -42,11 +42,13 @@ func (s *sharedIndexes) of(ctx context.Context, store config.Store) (shared.Inde
 			return o.indexes, nil
 		}
 	}
+	var x shared.Indexes
+	var err error
 	if store.Index == config.PGVector {
-		s.open = append(s.open, openIndexes{settings, shared.Postgres(store.Address())})
-		return s.open[len(s.open)-1].indexes, nil
+		x, err = shared.Postgres(store.Address())
+	} else {
+		x, err = shared.OpenSearch(ctx, c)
 	}
-	x, err := shared.OpenSearch(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -66,7 +67,13 @@ any command; without, it is "default", which needs no creation.`,
 }
 
 // A tenantChange is a change of the named tenant, for a reason.
-type tenantChange func(ctx context.Context, s store.Store, name string, act store.Act) error
+type tenantChange func(ctx context.Context, s tenantStore, name string, act store.Act) error
+
+// A tenantStore is a store and what removes the shared indexes of its tenants; nil: they have none.
+type tenantStore struct {
+	store.Store
+	removeIndex func(ctx context.Context, identity string) error
+}
 
 // tenantChangeCommand completes a command that changes a tenant.
 func (a *app) tenantChangeCommand(cmd *cobra.Command, done string, change tenantChange) *cobra.Command {
@@ -74,9 +81,12 @@ func (a *app) tenantChangeCommand(cmd *cobra.Command, done string, change tenant
 	var asJSON bool
 	cmd.Args = oneArgument("the tenant's name")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.openStore(cmd.Context(), cmd.Name() == "create")
+		s, err := a.openTenants(cmd.Context(), cmd.Name() == "create")
 		if err != nil {
 			return err
+		}
+		if err := engine.RemoveIndexes(cmd.Context(), s, s.removeIndex); err != nil { // of tenants deleted before
+			fmt.Fprintf(a.stderr, "%s\n", message(err))
 		}
 		name, act := args[0], store.Act{Actor: assay.Local(), Reason: reason}
 		if err := errors.Join(change(cmd.Context(), s, name, act), s.Close()); err != nil {
@@ -95,17 +105,27 @@ func (a *app) tenantChangeCommand(cmd *cobra.Command, done string, change tenant
 
 // openStore opens the data directory of the command for an administrator. Only create may create it.
 func (a *app) openStore(ctx context.Context, create bool) (store.Store, error) {
+	s, err := a.openTenants(ctx, create)
+	return s.Store, err
+}
+
+// openTenants is openStore with the shared indexes.
+func (a *app) openTenants(ctx context.Context, create bool) (tenantStore, error) {
 	if len(a.docs) > 0 {
-		return nil, usagef("tenants are of a data directory, not of --docs")
+		return tenantStore{}, usagef("tenants are of a data directory, not of --docs")
 	}
 	at, err := a.location(ctx)
 	if err != nil {
-		return nil, err
+		return tenantStore{}, err
 	}
 	if !create && at.missing() {
-		return nil, a.noData(at)
+		return tenantStore{}, a.noData(at)
 	}
-	return at.openStore(ctx)
+	s, err := at.openStore(ctx)
+	if err != nil || !at.shared() {
+		return tenantStore{Store: s}, err
+	}
+	return tenantStore{s, at.removeIndex}, nil
 }
 
 func (a *app) createTenantCommand() *cobra.Command {
@@ -116,7 +136,7 @@ func (a *app) createTenantCommand() *cobra.Command {
 is created under the name of a deleted one has nothing of it.`,
 		Example: `  assay tenant create acme
   assay ingest ./handbook --tenant acme`,
-	}, "created", func(ctx context.Context, s store.Store, name string, act store.Act) error {
+	}, "created", func(ctx context.Context, s tenantStore, name string, act store.Act) error {
 		return s.CreateTenant(ctx, name, act)
 	})
 }
@@ -128,7 +148,7 @@ func (a *app) suspendTenantCommand() *cobra.Command {
 		Long: `Suspend makes every command refuse the tenant with exit code 10, except tenant resume, tenant
 delete, audit and backup. Its data stays. A command that is running already ends normally.`,
 		Example: `  assay tenant suspend acme --reason "contract ended"`,
-	}, "suspended", func(ctx context.Context, s store.Store, name string, act store.Act) error {
+	}, "suspended", func(ctx context.Context, s tenantStore, name string, act store.Act) error {
 		return s.SuspendTenant(ctx, name, act)
 	})
 }
@@ -138,7 +158,7 @@ func (a *app) resumeTenantCommand() *cobra.Command {
 		Use:     "resume NAME",
 		Short:   "Allow the use of a suspended tenant again",
 		Example: `  assay tenant resume acme`,
-	}, "resumed", func(ctx context.Context, s store.Store, name string, act store.Act) error {
+	}, "resumed", func(ctx context.Context, s tenantStore, name string, act store.Act) error {
 		return s.ResumeTenant(ctx, name, act)
 	})
 }
@@ -151,14 +171,18 @@ func (a *app) deleteTenantCommand() *cobra.Command {
 		Long: `Delete removes a tenant: documents, vectors, runs, caches, index, settings, audit log and API keys.
 Nothing of it can be restored without a backup. If the command is interrupted, the tenant is either
 complete or gone, and the next command removes the rest. The system's audit log keeps the fact, the
-reason, and the size and root of the tenant's audit log. While a process writes the tenant's
+reason, and the size and root of the tenant's audit log. An index in pgvector or OpenSearch is
+removed with it, or later if its server cannot be reached. While a process writes the tenant's
 documents or drives a run, --force is needed; the run then fails.`,
 		Example: `  assay tenant delete acme --yes --reason "request of the customer"`,
-	}, "deleted", func(ctx context.Context, s store.Store, name string, act store.Act) error {
+	}, "deleted", func(ctx context.Context, s tenantStore, name string, act store.Act) error {
 		if !yes {
 			return hinted{usagef("this removes all documents and runs of tenant %s for good", name), "add --yes"}
 		}
-		err := s.DeleteTenant(ctx, name, force, act)
+		err := engine.DeleteTenant(ctx, s.Store, s.removeIndex, name, force, act)
+		if errors.Is(err, engine.ErrIndexRemains) {
+			return hinted{err, "it is removed by assay serve, or by the next assay tenant create, suspend, resume or delete"}
+		}
 		if !force && (errors.Is(err, assay.ErrLocked) || errors.Is(err, assay.ErrLeased)) {
 			err = hinted{err, "wait until it has finished, or add --force"}
 		}

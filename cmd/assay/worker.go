@@ -79,6 +79,7 @@ func (a *app) worker(ctx context.Context, f workerFlags) (err error) {
 	if s.log, err = a.serveTelemetry(ctx, s.out); err != nil {
 		return err
 	}
+	a.redis.report = s.logRedis
 	if s.settings, err = s.load(ctx); err != nil {
 		return err
 	}

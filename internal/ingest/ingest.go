@@ -193,14 +193,13 @@ func newJob(ctx context.Context, content store.Content, opts Options) (*job, err
 
 // load reads the sources and documents of the collection.
 func (j *job) load(ctx context.Context) error {
-	collections, err := j.content.Collections(ctx)
-	if err != nil {
-		return fmt.Errorf("list collections: %w", err)
+	c, err := j.content.Collection(ctx, j.collection)
+	if err != nil && !errors.Is(err, assay.ErrNotFound) {
+		return fmt.Errorf("read the collection: %w", err)
 	}
-	for _, c := range collections {
-		if c.Name == j.collection {
-			j.requireACL = c.RequireACL
-		}
+	j.requireACL = c.RequireACL
+	if u := j.opts.Source.Upload; u != nil {
+		return j.loadUpload(ctx, u.URI)
 	}
 	for s, err := range j.content.Sources(ctx, j.collection) {
 		if err != nil {
@@ -220,6 +219,21 @@ func (j *job) load(ctx context.Context) error {
 	for uri, k := range j.known {
 		j.stored[uri] = newStored(k)
 		j.shares(k.source)
+	}
+	j.claims.load(j.stored)
+	return nil
+}
+
+// loadUpload reads the source and documents of an upload. It shares its documents with no other source
+// (see isFile), so that the others do not matter.
+func (j *job) loadUpload(ctx context.Context, uri string) error {
+	s, docs, err := j.content.Source(ctx, j.collection, uri)
+	if err != nil {
+		return fmt.Errorf("read what is stored of %s: %w", uri, err)
+	}
+	k := known{source: s, row: s.URI != "", docs: docs}
+	if k.row || len(docs) > 0 {
+		j.known[uri], j.stored[uri] = k, newStored(k)
 	}
 	j.claims.load(j.stored)
 	return nil

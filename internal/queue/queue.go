@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -79,6 +80,7 @@ type documentArgs struct {
 	Identity   string `json:"identity"` // of the tenant
 	Collection string `json:"collection"`
 	URI        string `json:"uri"`
+	User       string `json:"user"` // who has uploaded it
 	Version    int64  `json:"version"`
 }
 
@@ -128,7 +130,7 @@ AND d.hash = $4 AND j.state IN ('available', 'pending', 'retryable', 'running', 
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return waiting, err
 	}
-	args := documentArgs{Tenant: u.Tenant, Identity: u.Identity, Collection: u.Collection, URI: u.URI}
+	args := documentArgs{Tenant: u.Tenant, Identity: u.Identity, Collection: u.Collection, URI: u.URI, User: u.Principal.User}
 	err = tx.QueryRow(ctx, `
 UPDATE assay_queue.document SET latest = n, done = CASE WHEN latest = 0 THEN n - 1 ELSE done END, hash = $4
 FROM (SELECT nextval('assay_queue.version') AS n) AS next`+document+` RETURNING latest`, u.Identity, u.Collection, u.URI, hash).Scan(&args.Version)
@@ -147,6 +149,38 @@ FROM (SELECT nextval('assay_queue.version') AS n) AS next`+document+` RETURNING 
 	_, err = tx.Exec(ctx, `INSERT INTO assay_queue.upload (job, tenant, collection, uri, meta, data) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, u.Identity, u.Collection, u.URI, meta, u.Data)
 	return id, err
+}
+
+// Upload implements engine.UploadQueue. Only the failure of an attempt that no other follows because of the document is
+// told as it is: others may be about this program's machines.
+func (q *Queue) Upload(ctx context.Context, job string) (engine.UploadState, error) {
+	none := engine.UploadState{}
+	id, err := strconv.ParseInt(job, 10, 64)
+	if err != nil {
+		return none, fmt.Errorf("job %q: %w", job, assay.ErrNotFound)
+	}
+	row, err := q.client.JobGet(ctx, id)
+	if err != nil {
+		return none, jobError(id, err)
+	}
+	var args documentArgs
+	if row.Kind != KindDocument || json.Unmarshal(row.EncodedArgs, &args) != nil {
+		return none, fmt.Errorf("job %d: %w", id, assay.ErrNotFound)
+	}
+	j := jobOf(row)
+	u := engine.UploadState{
+		Job: job, State: j.State, Collection: args.Collection, URI: args.URI, Attempts: j.Attempt,
+		Queued: j.Created, Next: j.Next, Ended: j.Ended, Identity: args.Identity, User: args.User,
+	}
+	switch row.State {
+	case rivertype.JobStateRetryable:
+		u.State = Queued
+	case rivertype.JobStateCancelled:
+		u.Reason = j.Error
+	case rivertype.JobStateDiscarded:
+		u.Reason = fmt.Sprintf("%d attempts failed", j.Attempt)
+	}
+	return u, nil
 }
 
 // unavailable adds assay.ErrUnavailable to an error of the database.
@@ -199,6 +233,9 @@ var riverStates = map[string][]rivertype.JobState{
 	Done:     {rivertype.JobStateCompleted},
 }
 
+// cancelled is what River writes before the error of a job that is not tried again.
+const cancelled = "JobCancelError: "
+
 // jobOf returns a row of River's table as it is shown.
 func jobOf(row *rivertype.JobRow) Job {
 	j := Job{ID: row.ID, Kind: row.Kind, Attempt: row.Attempt, Created: row.CreatedAt}
@@ -220,7 +257,7 @@ func jobOf(row *rivertype.JobRow) Job {
 		j.Ended = *row.FinalizedAt
 	}
 	if n := len(row.Errors); n > 0 {
-		j.Error = row.Errors[n-1].Error
+		j.Error = strings.TrimPrefix(row.Errors[n-1].Error, cancelled)
 	}
 	return j
 }

@@ -4,12 +4,15 @@
 //     how long each took
 //   - simulate replays such runs at a rate, with queues for servers, shards, models and commits, and says
 //     how long answers take, how busy each part is, and which one is the first to saturate
+//   - check starts servers on a PostgreSQL server of this machine, records questions that they answer one at a time,
+//     and compares what it then measures at some rates with what the simulation says
 //   - plan computes shards, machines, storage and money from measured costs
 //
 // Usage:
 //
 //	go run ./scripts/scale record -data DIR [-tenant NAME] > runs.jsonl
 //	go run ./scripts/scale simulate -trace runs.jsonl [-config FILE] [-rate 1000]
+//	scripts/postgres go run ./scripts/scale check -set FOLDER [-servers 3] [-rates 0.5,1,1.5,2]
 //	go run ./scripts/scale plan [-costs FILE] [-chunks 1e9] [-rate 1000] [-tenants 1]
 //
 // The forms of the files are those of Trace, Config and Costs.
@@ -38,10 +41,10 @@ func main() {
 // run runs one command line.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	commands := map[string]func(context.Context, []string, io.Writer) error{
-		"record": runRecord, "simulate": runSimulate, "plan": runPlan,
+		"record": runRecord, "simulate": runSimulate, "check": runCheck, "plan": runPlan,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("want record, simulate or plan, each with -h")
+		return errors.New("want record, simulate, check or plan, each with -h")
 	}
 	return commands[args[0]](ctx, args[1:], out)
 }

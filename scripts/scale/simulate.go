@@ -15,9 +15,11 @@ import (
 // A Config is an installation under load. Times are milliseconds.
 type Config struct {
 	Seed      uint64     `json:"seed"`
-	Rate      float64    `json:"rate"`      // questions a second, which arrive at random (Poisson)
-	Questions int        `json:"questions"` // that are simulated
-	WarmUp    int        `json:"warm_up"`   // of the first, which do not count
+	Rate      float64    `json:"rate"`               // questions a second, which arrive at random (Poisson)
+	Questions int        `json:"questions"`          // that are simulated
+	WarmUp    int        `json:"warm_up"`            // of the first, which do not count
+	Servers   int        `json:"servers,omitempty"`  // that take the questions in turn; 0: 1
+	InOrder   bool       `json:"in_order,omitempty"` // question i replays trace i; otherwise one at random
 	Resources []Resource `json:"resources"`
 
 	// Steps says which resource does the steps of a kind; "*" stands for all others.
@@ -28,7 +30,7 @@ type Config struct {
 	Commit string `json:"commit"`
 }
 
-// A Resource is a group of equal units with one queue, first come, first served.
+// A Resource is a group of equal units with one queue, first come, first served, or shared.
 type Resource struct {
 	Name  string `json:"name"`
 	Units int    `json:"units"` // that work at once: cores, connections
@@ -36,6 +38,16 @@ type Resource struct {
 	// Parts is the number of shards, each with Units and a queue of its own, all of which a step
 	// visits at once. 0 or 1: it is not divided.
 	Parts int `json:"parts,omitempty"`
+
+	// Shared says that all visits are served at once, as the threads of a machine by its cores (processor
+	// sharing): a visit with Step.Threads threads has as many units if there are enough, and otherwise its
+	// share. The visits of one server together have at most Each units. 0: Units.
+	Shared bool `json:"shared,omitempty"`
+	Each   int  `json:"each,omitempty"`
+	// Others is the number of threads of other programs that always compute on a shared resource, and Weight the share
+	// that each has for one of a visit's threads. 0: 1.
+	Others float64 `json:"others,omitempty"`
+	Weight float64 `json:"weight,omitempty"`
 
 	// Service is the time of one visit. Nil: that of the recorded step.
 	Service *Service `json:"service,omitempty"`
@@ -45,6 +57,7 @@ type Resource struct {
 type Use struct {
 	Resource string  `json:"resource"`
 	Times    float64 `json:"times,omitempty"` // factor of the recorded time; 0: 1
+	Lock     string  `json:"lock,omitempty"`  // a resource of which the step holds a unit meanwhile
 }
 
 // A Service is a distribution of times.
@@ -87,8 +100,8 @@ type Load struct {
 	Name        string  `json:"name"`
 	Utilisation float64 `json:"utilisation"` // share of the time of all units
 	Demand      float64 `json:"demand"`      // milliseconds of one part's units for a question
-	Wait        float64 `json:"wait"`        // mean time in the queue for a visit
-	Queue       int     `json:"queue"`       // longest
+	Wait        float64 `json:"wait"`        // mean time that a visit waits, or takes longer because it shares
+	Queue       int     `json:"queue"`       // longest; of a shared resource the most visits above its units
 	Most        float64 `json:"most"`        // rate at which it saturates; 0: it does not work
 }
 
@@ -119,6 +132,7 @@ type simulation struct {
 	count     int64 // of events, which orders those of one moment
 
 	asked     int
+	next      arrivals
 	began     float64 // when the first that counts arrived
 	ended     float64 // when the last ended
 	latencies []float64
@@ -128,20 +142,22 @@ func newSimulation(c Config, traces []Trace) (*simulation, error) {
 	if !(c.Rate > 0) || math.IsInf(c.Rate, 0) || c.Questions <= c.WarmUp || c.WarmUp < 0 || len(traces) == 0 {
 		return nil, errors.New("want a rate above 0, more questions than warm_up, and a trace")
 	}
-	s := &simulation{c: c, traces: traces, rng: rand.New(rand.NewPCG(c.Seed, c.Seed)), resources: map[string]*resource{}}
+	s := &simulation{
+		c: c, traces: traces, rng: rand.New(rand.NewPCG(c.Seed, c.Seed)), next: newArrivals(c.Seed, c.Rate),
+		resources: map[string]*resource{},
+	}
 	for _, r := range c.Resources {
-		if r.Units < 1 || r.Parts < 0 || r.Name == "" || s.resources[r.Name] != nil {
+		if r.Units < 1 || r.Parts < 0 || r.Others < 0 || r.Weight < 0 || r.Name == "" || s.resources[r.Name] != nil {
 			return nil, fmt.Errorf("resource %q: want another name, and one unit at least", r.Name)
 		}
-		made := &resource{Resource: r}
-		for range max(r.Parts, 1) {
-			made.parts = append(made.parts, &queue{s: s, units: r.Units})
-		}
-		s.resources[r.Name] = made
+		s.resources[r.Name] = s.newResource(r)
 	}
 	names := []string{c.Server, c.Commit}
 	for _, u := range c.Steps {
-		names = append(names, u.Resource)
+		names = append(names, u.Resource, u.Lock)
+		if lock := s.resources[u.Lock]; lock != nil && (lock.Shared || lock.Parts > 1) {
+			return nil, fmt.Errorf("resource %q is a lock: it can be neither shared nor divided", u.Lock)
+		}
 	}
 	for _, name := range names {
 		if name != "" && s.resources[name] == nil {
@@ -150,6 +166,33 @@ func newSimulation(c Config, traces []Trace) (*simulation, error) {
 	}
 	return s, nil
 }
+
+func (s *simulation) newResource(r Resource) *resource {
+	made := &resource{Resource: r}
+	for range max(r.Parts, 1) {
+		if r.Shared {
+			made.parts = append(made.parts, &shared{
+				s: s, units: float64(r.Units), each: float64(cmp.Or(r.Each, r.Units)), others: r.Others, weight: cmp.Or(r.Weight, 1),
+			})
+			continue
+		}
+		made.parts = append(made.parts, &queue{s: s, units: r.Units})
+	}
+	return made
+}
+
+// arrivals are the times between questions that arrive at random. They depend on nothing but a seed.
+type arrivals struct {
+	rng  *rand.Rand
+	rate float64
+}
+
+func newArrivals(seed uint64, rate float64) arrivals {
+	return arrivals{rand.New(rand.NewPCG(seed, seed+1)), rate}
+}
+
+// gap returns the milliseconds until the next question.
+func (a arrivals) gap() float64 { return a.rng.ExpFloat64() * 1000 / a.rate }
 
 // An event is something that happens at a time.
 type event struct {
@@ -183,7 +226,7 @@ func (s *simulation) after(ms float64, do func()) {
 
 // arrive lets one question arrive, and the next after a random time.
 func (s *simulation) arrive() {
-	s.after(s.rng.ExpFloat64()*1000/s.c.Rate, func() {
+	s.after(s.next.gap(), func() {
 		number := s.asked
 		if s.asked++; s.asked < s.c.Questions {
 			s.arrive()
@@ -191,7 +234,11 @@ func (s *simulation) arrive() {
 		if number == s.c.WarmUp {
 			s.startCounting()
 		}
-		s.ask(s.traces[s.rng.IntN(len(s.traces))], number >= s.c.WarmUp)
+		trace := number % len(s.traces)
+		if !s.c.InOrder {
+			trace = s.rng.IntN(len(s.traces))
+		}
+		s.ask(s.traces[trace], number%max(s.c.Servers, 1), number >= s.c.WarmUp)
 	})
 }
 
@@ -199,37 +246,36 @@ func (s *simulation) startCounting() {
 	s.began = s.now
 	for _, r := range s.resources {
 		for _, q := range r.parts {
-			q.spend()
-			q.spent, q.waited, q.visits, q.longest = 0, 0, 0, len(q.waiting)
+			q.reset()
 		}
 	}
 }
 
-// ask runs one question, and then counts it.
-func (s *simulation) ask(t Trace, counts bool) {
+// ask runs one question on a server, and then counts it.
+func (s *simulation) ask(t Trace, server int, counts bool) {
 	begin := s.now
 	stages, after := t.stages()
-	done := func() {
+	s.run(stages, after, server, func() {
 		if counts {
 			s.latencies, s.ended = append(s.latencies, s.now-begin), s.now
 		}
-	}
-	s.next(stages, after, done)
+		s.serve(s.c.Server, timed(t.After, server), func() {})
+	})
 }
 
-// next runs the first stage and then the others.
-func (s *simulation) next(stages []stage, after float64, done func()) {
+// run runs the first stage and then the others.
+func (s *simulation) run(stages []stage, after float64, server int, done func()) {
 	if len(stages) == 0 {
-		s.serve(s.c.Server, after, done)
+		s.serve(s.c.Server, timed(after, server), done)
 		return
 	}
 	first := stages[0]
-	s.serve(s.c.Server, first.before, func() {
+	s.serve(s.c.Server, timed(first.before, server), func() {
 		left := len(first.steps)
 		for _, step := range first.steps {
-			s.step(step, func() {
+			s.step(step, server, func() {
 				if left--; left == 0 {
-					s.next(stages[1:], after, done)
+					s.run(stages[1:], after, server, done)
 				}
 			})
 		}
@@ -237,41 +283,69 @@ func (s *simulation) next(stages []stage, after float64, done func()) {
 }
 
 // step runs one step and commits it.
-func (s *simulation) step(step Step, done func()) {
+func (s *simulation) step(step Step, server int, done func()) {
 	use, ok := s.c.Steps[step.Kind]
 	if !ok {
 		use = s.c.Steps["*"]
 	}
-	ms := step.MS
+	w := step.work(server)
 	if use.Times > 0 {
-		ms *= use.Times
+		w.ms, w.cpu = w.ms*use.Times, w.cpu*use.Times
 	}
-	s.serve(use.Resource, ms, func() {
-		if s.c.Commit == "" {
-			done()
-			return
-		}
-		s.visit(s.resources[s.c.Commit], 0, done)
+	s.locked(use.Lock, func(unlock func()) {
+		s.serve(use.Resource, w, func() {
+			unlock()
+			if s.c.Commit == "" {
+				done()
+				return
+			}
+			s.visit(s.resources[s.c.Commit], timed(0, server), done)
+		})
 	})
 }
 
-// serve visits a resource for a time. Without a resource, or a time, nothing waits.
-func (s *simulation) serve(name string, ms float64, done func()) {
+// locked calls do once it has a unit of a resource, which is free again when do calls unlock. An empty name
+// is no resource.
+func (s *simulation) locked(name string, do func(unlock func())) {
+	if name == "" {
+		do(func() {})
+		return
+	}
+	lock := s.resources[name].parts[0].(*queue)
+	lock.acquire(func() { do(lock.release) })
+}
+
+// work is what a visit asks of a resource: milliseconds alone, of which it computes for cpu on so many threads at
+// once.
+type work struct {
+	ms, cpu, threads float64
+	server           int
+}
+
+// timed returns work of one thread.
+func timed(ms float64, server int) work { return work{ms, ms, 1, server} }
+
+// serve visits a resource. Without a resource, or a time, nothing waits.
+func (s *simulation) serve(name string, w work, done func()) {
 	switch r := s.resources[name]; {
 	case r == nil:
-		s.after(ms, done)
-	case ms == 0 && r.Service == nil:
+		s.after(w.ms, done)
+	case w.ms == 0 && r.Service == nil:
 		done()
 	default:
-		s.visit(r, ms, done)
+		s.visit(r, w, done)
 	}
 }
 
 // visit visits all parts of a resource, and calls done when the slowest has ended.
-func (s *simulation) visit(r *resource, ms float64, done func()) {
+func (s *simulation) visit(r *resource, w work, done func()) {
 	left := len(r.parts)
-	for _, q := range r.parts {
-		q.enter(s.service(r.Service, ms), func() {
+	for _, p := range r.parts {
+		visit := w
+		if r.Service != nil {
+			visit = timed(s.service(r.Service), w.server)
+		}
+		p.enter(visit, func() {
 			if left--; left == 0 {
 				done()
 			}
@@ -279,10 +353,8 @@ func (s *simulation) visit(r *resource, ms float64, done func()) {
 	}
 }
 
-func (s *simulation) service(d *Service, ms float64) float64 {
+func (s *simulation) service(d *Service) float64 {
 	switch {
-	case d == nil:
-		return ms
 	case len(d.Samples) > 0:
 		return d.Samples[s.rng.IntN(len(d.Samples))]
 	case d.Random:
@@ -291,19 +363,21 @@ func (s *simulation) service(d *Service, ms float64) float64 {
 	return d.Mean
 }
 
-// A resource is a Resource with its queues.
+// A resource is a Resource with its parts.
 type resource struct {
 	Resource
-	parts []*queue
+	parts []part
 }
 
-// A queue is a queue in front of equal units.
-type queue struct {
-	s       *simulation
-	units   int
-	busy    int
-	waiting []visit
+// A part serves visits: a *queue or a *shared.
+type part interface {
+	enter(w work, done func())
+	reset() // forgets what was counted
+	counted() *usage
+}
 
+// usage is what is counted of a part.
+type usage struct {
 	spent   float64 // busy units times milliseconds
 	last    float64 // when that was added up
 	waited  float64
@@ -311,43 +385,70 @@ type queue struct {
 	longest int
 }
 
-// A visit waits for a unit.
-type visit struct {
-	since, ms float64
-	done      func()
+func (u *usage) counted() *usage { return u }
+
+// A queue is a queue in front of equal units.
+type queue struct {
+	usage
+	s       *simulation
+	units   int
+	busy    int
+	waiting []waiter
 }
 
-func (q *queue) enter(ms float64, done func()) {
-	v := visit{q.s.now, ms, done}
+// A waiter waits for a unit.
+type waiter struct {
+	since float64
+	do    func()
+}
+
+func (q *queue) enter(w work, done func()) {
+	q.acquire(func() {
+		q.s.after(w.ms, func() {
+			q.release()
+			done()
+		})
+	})
+}
+
+// acquire calls do once a unit is free, which release frees again.
+func (q *queue) acquire(do func()) {
+	w := waiter{q.s.now, do}
 	if q.busy < q.units {
-		q.start(v)
+		q.start(w)
 		return
 	}
-	q.waiting = append(q.waiting, v)
+	q.waiting = append(q.waiting, w)
 	q.longest = max(q.longest, len(q.waiting))
 }
 
-func (q *queue) start(v visit) {
+func (q *queue) start(w waiter) {
 	q.spend()
 	q.busy++
 	q.visits++
-	q.waited += q.s.now - v.since
-	q.s.after(v.ms, func() {
-		q.spend()
-		q.busy--
-		if len(q.waiting) > 0 {
-			next := q.waiting[0]
-			q.waiting = q.waiting[1:]
-			q.start(next)
-		}
-		v.done()
-	})
+	q.waited += q.s.now - w.since
+	w.do()
+}
+
+func (q *queue) release() {
+	q.spend()
+	q.busy--
+	if len(q.waiting) > 0 {
+		next := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.start(next)
+	}
 }
 
 // spend adds up what the units have worked.
 func (q *queue) spend() {
 	q.spent += float64(q.busy) * (q.s.now - q.last)
 	q.last = q.s.now
+}
+
+func (q *queue) reset() {
+	q.spend()
+	q.usage = usage{last: q.last, longest: len(q.waiting)}
 }
 
 // result adds up what was counted.
@@ -377,11 +478,12 @@ func (s *simulation) result() Result {
 func (r *resource) load(took, questions float64) Load {
 	l := Load{Name: r.Name}
 	visits, waited := 0, 0.0
-	for _, q := range r.parts {
-		l.Demand = max(l.Demand, q.spent/questions)
-		l.Utilisation = max(l.Utilisation, q.spent/took/float64(r.Units))
-		l.Queue = max(l.Queue, q.longest)
-		visits, waited = visits+q.visits, waited+q.waited
+	for _, p := range r.parts {
+		u := p.counted()
+		l.Demand = max(l.Demand, u.spent/questions)
+		l.Utilisation = max(l.Utilisation, u.spent/took/float64(r.Units))
+		l.Queue = max(l.Queue, u.longest)
+		visits, waited = visits+u.visits, waited+u.waited
 	}
 	if visits > 0 {
 		l.Wait = waited / float64(visits)

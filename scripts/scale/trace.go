@@ -19,7 +19,8 @@ import (
 // A Trace is what one run did. A file has one per line, in JSON.
 type Trace struct {
 	Run   string  `json:"run,omitempty"`
-	MS    float64 `json:"ms"` // from its start to the end of its last step
+	MS    float64 `json:"ms"`              // from its start to the end of its last step
+	After float64 `json:"after,omitempty"` // processor time after its answer
 	Bytes int64   `json:"bytes,omitempty"`
 	Steps []Step  `json:"steps"`
 }
@@ -31,6 +32,19 @@ type Step struct {
 	MS    float64 `json:"ms"`              // how long it took
 	Model string  `json:"model,omitempty"` // that it called
 	Bytes int64   `json:"bytes,omitempty"` // of its record in the journal, without long values
+
+	// CPU is the processor time of the step in milliseconds, and Threads how many cores it uses at once while
+	// it computes and has them alone. The rest of MS it waits for something else. 0: it computes all the time, on one.
+	CPU     float64 `json:"cpu,omitempty"`
+	Threads float64 `json:"threads,omitempty"`
+}
+
+// work returns what the step asks of a resource.
+func (s Step) work(server int) work {
+	if s.CPU == 0 || s.Threads == 0 {
+		return timed(s.MS, server)
+	}
+	return work{s.MS, s.CPU, s.Threads, server}
 }
 
 // record writes the traces of the finished runs of a tenant.
@@ -115,7 +129,7 @@ func parseTraces(r io.Reader) ([]Trace, error) {
 			return nil, fmt.Errorf("trace %d: %w", len(all)+1, err)
 		}
 		for _, s := range t.Steps {
-			if !(s.At >= 0) || !(s.MS >= 0) || s.Kind == "" {
+			if !(s.At >= 0) || !(s.MS >= 0) || !(s.CPU >= 0) || !(s.Threads >= 0) || s.Kind == "" {
 				return nil, fmt.Errorf("trace %d: a step of kind %q at %v for %v ms", len(all)+1, s.Kind, s.At, s.MS)
 			}
 		}

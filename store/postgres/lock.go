@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store/internal/relational"
@@ -58,22 +59,78 @@ func (s *Store) take(ctx context.Context, owner tenancy, key int32, what string)
 	return l, nil
 }
 
-// connect takes the lock on a new connection.
+// connect takes the lock on a connection that another lock has left, or a new one.
 func (l *heldLock) connect(ctx context.Context) error {
-	conn, err := l.s.dial(ctx, true)
-	if err != nil {
-		return err
+	for {
+		conn, used := l.s.unlocked.take()
+		if !used {
+			var err error
+			if conn, err = l.s.dial(ctx, true); err != nil {
+				return err
+			}
+		}
+		var ok bool
+		err := conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&ok})
+		switch {
+		case isLost(err) && used: // while nobody used it
+			_ = conn.Close()
+			continue
+		case err != nil:
+			return errors.Join(err, conn.Close())
+		case !ok:
+			return errors.Join(fmt.Errorf("%w: %s is held", assay.ErrLocked, l.what), l.s.unlocked.put(conn))
+		}
+		l.conn = conn
+		return nil
 	}
-	var ok bool
-	err = conn.row(`SELECT pg_try_advisory_lock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&ok})
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: %s is held", assay.ErrLocked, l.what)
+}
+
+// maxUnlocked is how many connections without a lock are kept. A new one costs the server a process, and would
+// cost more than the change that most locks are for.
+const maxUnlocked = 4
+
+// unlocked are connections that hold no lock now. It is safe for concurrent use.
+type unlocked struct {
+	mu     sync.Mutex
+	idle   []*session
+	closed bool
+}
+
+// take returns a connection, if there is one.
+func (u *unlocked) take() (*session, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.idle) == 0 {
+		return nil, false
 	}
-	if err != nil {
-		return errors.Join(err, conn.Close())
+	last := u.idle[len(u.idle)-1]
+	u.idle = u.idle[:len(u.idle)-1]
+	return last, true
+}
+
+// put keeps a connection, or closes it.
+func (u *unlocked) put(s *session) error {
+	u.mu.Lock()
+	usable := s.broken == nil && !s.conn.IsClosed() && s.conn.TxStatus() == 'I'
+	if usable && !u.closed && len(u.idle) < maxUnlocked {
+		u.idle = append(u.idle, s)
+		u.mu.Unlock()
+		return nil
 	}
-	l.conn = conn
-	return nil
+	u.mu.Unlock()
+	return s.Close()
+}
+
+// close closes the connections, and those that are put later.
+func (u *unlocked) close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var errs []error
+	for _, s := range u.idle {
+		errs = append(errs, s.Close())
+	}
+	u.idle, u.closed = nil, true
+	return errors.Join(errs...)
 }
 
 // session returns the connection with the lock.
@@ -98,10 +155,15 @@ func (l *heldLock) check(token int64) error {
 func (l *heldLock) Close() error {
 	var held bool
 	err := l.conn.row(`SELECT pg_advisory_unlock(CAST(? AS int), CAST(? AS int))`, l.keys(), []any{&held})
-	if isLost(err) {
+	switch {
+	case isLost(err):
 		return nil
+	case err == nil && held:
+		err = l.s.unlocked.put(l.conn)
+	default:
+		err = errors.Join(err, l.conn.Close())
 	}
-	return wrap(errors.Join(err, l.conn.Close()), "release %s", l.what)
+	return wrap(err, "release %s", l.what)
 }
 
 // keys returns the parameters of queries about the lock.

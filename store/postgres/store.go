@@ -47,6 +47,8 @@ type Store struct {
 
 	mu     sync.Mutex
 	queues map[string]turn // of writing goroutines, by schema
+
+	unlocked unlocked
 }
 
 var _ store.Store = (*Store)(nil)
@@ -183,6 +185,7 @@ func (s *Store) openFolder(dir string) error {
 
 // Close implements store.Store.
 func (s *Store) Close() error {
+	_ = s.unlocked.close() // they hold nothing
 	s.connector.close()
 	return nil
 }

@@ -23,6 +23,7 @@ var contentTests = []contractTest{
 	{"a long text", testLongText},
 	{"documents in a container", testContainer},
 	{"sources", testSources},
+	{"one source", testOneSource},
 	{"aliases", testAliases},
 	{"a cancelled context", testContentCancelled},
 }

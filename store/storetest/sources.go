@@ -113,6 +113,65 @@ func testSources(t *testing.T, h Harness) {
 	wantSame(t, "Sources after bad batches", sources(t, w, "c"), []store.Source(nil))
 }
 
+// testOneSource reads single sources beside others whose names begin in the same way, and the settings of
+// single collections.
+func testOneSource(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	at := time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC)
+	zip := store.Source{
+		Collection: "c", URI: "/a.zip", Info: assay.SourceInfo{SizeBytes: 7, Modified: at, Hash: "h"},
+		Failures: []store.Failure{{URI: "/a.zip!/1", Reason: "encoding", Time: at}, {URI: "/a.zip!/2", Reason: "empty", Time: at}},
+	}
+	alias := store.Source{Collection: "c", URI: "/b.zip", SameAs: "/a.zip"}
+	_, err := w.Apply(t.Context(), store.Batch{
+		Put: []store.Entry{
+			inside("c", "/a.zip", "ü", "text"), inside("c", "/a.zip", "p", "text"), Entry("c", "/a.zip", "text"),
+			Entry("c", "/a.zip!", "text"), Entry("c", "/a.zip b", "text"), Entry("c", "/a.zip2", "text"), Entry("d", "/a.zip", "text"),
+			inside("c", "/a.zip ", "p", "text"), Entry("c", "/bare", "text"), Entry("c", "/gone", "text"),
+		},
+		Sources: []store.Source{zip, alias, {Collection: "d", URI: "/a.zip"}},
+	})
+	if err == nil {
+		_, err = w.Delete(t.Context(), assay.DocumentID("c", "/gone"))
+	}
+	if err == nil {
+		err = w.SetCollection(t.Context(), store.Collection{Name: "d", RequireACL: true, Chunker: "lines", ChunkSize: 100, ChunkOverlap: 10})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		collection, uri string
+		source          store.Source
+	}{
+		{"c", "/a.zip", zip}, {"c", "/b.zip", alias}, {"c", "/bare", store.Source{}}, {"c", "/gone", store.Source{}},
+		{"c", "/none", store.Source{}}, {"none", "/a.zip", store.Source{}}, {"d", "/a.zip", store.Source{Collection: "d", URI: "/a.zip"}},
+	} {
+		var want []assay.Document
+		for d, err := range w.Documents(t.Context(), x.collection) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.SourceURI() == x.uri {
+				want = append(want, d)
+			}
+		}
+		got, documents, err := w.Source(t.Context(), x.collection, x.uri)
+		if err != nil {
+			t.Errorf("Source(%s, %s): %v", x.collection, x.uri, err)
+		}
+		wantSame(t, "Source "+x.uri, got, x.source)
+		wantSame(t, "documents of "+x.uri, documents, want)
+	}
+	got, err := w.Collection(t.Context(), "d")
+	if err != nil {
+		t.Error(err)
+	}
+	wantSame(t, "Collection", got, store.Collection{Name: "d", RequireACL: true, Chunker: "lines", ChunkSize: 100, ChunkOverlap: 10})
+	_, err = w.Collection(t.Context(), "none")
+	wantErr(t, "Collection that does not exist", err, assay.ErrNotFound)
+}
+
 func testAliases(t *testing.T, h Harness) {
 	w := openWriter(t, openTenant(t, h, "acme"))
 	own, part := Entry("c", "/a.eml", "text"), inside("c", "/a.eml", "p.md", "part")

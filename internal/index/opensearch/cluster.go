@@ -132,6 +132,16 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("OpenSearch answers %d, %s", r.status, r.reason)
 }
 
+// lostNode reports whether the node that answers could not reach another one.
+func (r *refusal) lostNode() bool {
+	kind, _, _ := strings.Cut(r.reason, ":")
+	switch kind {
+	case "node_not_connected_exception", "node_disconnected_exception", "node_closed_exception", "connect_transport_exception":
+		return r.status >= 500
+	}
+	return false
+}
+
 // Unwrap returns the kind of the error. The user and the rights are those of the Config and not of who
 // searches, so that 401 and 403 are assay.ErrUnavailable too.
 func (r *refusal) Unwrap() error {
@@ -150,9 +160,27 @@ func refused(err error, status int) bool {
 	return errors.As(err, &r) && r.status == status
 }
 
+// nodeRetries is how often a request is repeated that met a lost node.
+const nodeRetries = 8
+
 // do sends a request and decodes the answer into out, which may be nil. body may be nil, and is sent
-// as it is if it is a []byte (newline-delimited JSON), otherwise as JSON.
+// as it is if it is a []byte (newline-delimited JSON), otherwise as JSON. A read that the node could not pass
+// on, because the cluster has lost another node a moment ago, is repeated.
 func (c *Cluster) do(ctx context.Context, method, path string, body, out any) error {
+	read := method == http.MethodGet || strings.Contains(path, "/_search")
+	for attempt := 0; ; attempt++ {
+		err := c.once(ctx, method, path, body, out)
+		if r, ok := errors.AsType[*refusal](err); !ok || !read || !r.lostNode() || attempt >= nodeRetries {
+			return err
+		}
+		if err := pause(ctx, backoff(attempt)); err != nil {
+			return err
+		}
+	}
+}
+
+// once sends a request as do does, once.
+func (c *Cluster) once(ctx context.Context, method, path string, body, out any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

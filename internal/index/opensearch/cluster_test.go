@@ -162,6 +162,30 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestLostNode repeats a search that met a node which is gone, and no write, which may have reached it.
+func TestLostNode(t *testing.T) {
+	lost := func(times int) *Cluster {
+		return fake(t, func(w http.ResponseWriter, n int, _ string) {
+			if n <= times {
+				w.WriteHeader(http.StatusInternalServerError)
+				fmt.Fprint(w, `{"error": {"root_cause": [{"type": "node_not_connected_exception", "reason": "[n2] is gone"}], "type": "exception", "reason": "x"}}`)
+				return
+			}
+			fmt.Fprint(w, `{"took": 1}`)
+		})
+	}
+	var answer struct{ Took int }
+	if err := lost(2).do(t.Context(), http.MethodPost, "/i/_search?x=y", object{}, &answer); err != nil || answer.Took != 1 {
+		t.Errorf("a search: %v, %+v", err, answer)
+	}
+	if err := lost(nodeRetries+1).do(t.Context(), http.MethodGet, "/i/_doc/1", nil, nil); !errors.Is(err, assay.ErrUnavailable) {
+		t.Errorf("a node that stays away: %v", err)
+	}
+	if err := lost(1).do(t.Context(), http.MethodPut, "/i/_doc/1", object{}, nil); !errors.Is(err, assay.ErrUnavailable) {
+		t.Errorf("a write: %v", err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for status, kind := range map[int]error{302: assay.ErrUnavailable, 401: assay.ErrUnavailable, 403: assay.ErrUnavailable, 500: assay.ErrUnavailable} {
 		c := fake(t, func(w http.ResponseWriter, _ int, _ string) {

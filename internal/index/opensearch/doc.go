@@ -13,11 +13,21 @@
 // Chunks are analysed here, by package analysis, and OpenSearch gets the terms. Term statistics are
 // counted by aggregations over the chunks that the access may see, and a script computes BM25 from
 // them and from the frequencies of the postings. So the scores are those of package index, as
-// float32, and documents that may not be seen do not influence them. Vectors are searched by k-NN
-// (engine lucene) with the filter inside the search. They are stored with length 1 and their norm
-// beside them, from which all three metrics follow. The candidates are the nearest by cosine, at most
-// 10,000: a search by another metric is exact only if the vectors have equal norms or if at most that
-// many chunks are eligible.
+// float32, and documents that may not be seen do not influence them.
+//
+// If more than 10,000 eligible chunks match, the script scores only candidates: of each shard, the
+// 1,000 chunks, or 20 for each hit if these are more, with the best sums of impacts. The impact of a
+// term in a chunk is its frequency divided by the length normalization of BM25 with a constant average
+// length. It is stored with the chunk, as a rank feature. A search saturates it by k1 and weights it by
+// the same idf, so that the sum differs from the score only by the average length and by a parameter b
+// of the query. Lucene skips blocks of postings that have no candidate. Neither the impacts nor the
+// weights depend on hidden documents, and the filter is inside the search, so that a hidden document
+// takes no candidate's place.
+//
+// Vectors are searched by k-NN (engine lucene) with the filter inside the search. They are stored with
+// length 1 and their norm beside them, from which all three metrics follow. The candidates are the
+// nearest by cosine, at most 10,000: a search by another metric is exact only if the vectors have
+// equal norms or if at most that many chunks are eligible.
 //
 // # States
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // layoutVersion identifies the rows that this package writes. It grows with every change of them.
-const layoutVersion = 1
+const layoutVersion = 2
 
 // version identifies the layout of an index, its entities and its analysis.
 const version = layoutVersion*1_000_000 + entity.Version*1000 + analysis.Version
@@ -43,6 +43,8 @@ type row struct {
 	Language string `json:"language,omitempty"` // of texts; see language
 	Length   int64  `json:"length,omitempty"`   // of texts: number of words, by weight
 	Terms    string `json:"terms,omitempty"`    // of texts: separated by blanks, as often as they count
+
+	Impacts map[string]float64 `json:"impacts,omitempty"` // of texts: see impacts, by feature
 
 	Entities []string `json:"entities,omitempty"` // of texts: see entityTokens
 	Titles   []string `json:"titles,omitempty"`   // of texts: those of Entities that are titles
@@ -84,7 +86,7 @@ func (c *Cluster) settings() object {
 		},
 		"mappings": object{
 			"dynamic": "strict",
-			"_source": object{"excludes": []string{"terms", fieldPrefix + "*"}},
+			"_source": object{"excludes": []string{"terms", "impacts", fieldPrefix + "*"}},
 			"properties": object{
 				"kind":       keyword,
 				"claim":      object{"type": "long"},
@@ -98,6 +100,7 @@ func (c *Cluster) settings() object {
 				"language":   keyword,
 				"length":     object{"type": "long", "index": false},
 				"terms":      object{"type": "text", "analyzer": "whitespace", "index_options": "freqs", "norms": false},
+				"impacts":    object{"type": "rank_features"},
 				"entities":   keyword,
 				"titles":     object{"type": "keyword", "index": false, "doc_values": false},
 				"field":      unsorted,

@@ -28,13 +28,14 @@ type Index struct {
 	source   index.Source
 	identity string
 	grace    time.Duration
+	scoring  scoring
 
 	sequence atomic.Int64
 	changes  pending
 
 	mu      sync.Mutex
 	known   *state // last state read or written; nil: none
-	sights  map[string]*visibility
+	sights  map[string]*counts
 	sightOf *state // of sights
 	closed  bool
 	calls   sync.WaitGroup // searches and flushes in progress
@@ -49,7 +50,7 @@ var _ index.Follower = (*Index)(nil)
 // names of indexes have a digest of it. If there is no index yet, searches find nothing until the
 // first Flush. The cluster must stay open until Close.
 func (c *Cluster) Open(ctx context.Context, tenant string, source index.Source) (*Index, error) {
-	x := &Index{cluster: c, tenant: digest("tenant", tenant), alias: c.alias(tenant), source: source, grace: defaultGrace, writing: make(chan struct{}, 1)}
+	x := &Index{cluster: c, tenant: digest("tenant", tenant), alias: c.alias(tenant), source: source, grace: defaultGrace, scoring: defaultScoring, writing: make(chan struct{}, 1)}
 	x.changes.lock = make(chan struct{}, 1)
 	if named, ok := source.(index.Identified); ok {
 		var err error

@@ -58,9 +58,17 @@ func (c *Cluster) open(t testing.TB, tenant string, source index.Source) *Index 
 	return x
 }
 
+// TestContract checks the contract. Indexes of tests that search beside a writer have replicas, which
+// may be behind. The others have none, which halves what is written.
 func TestContract(t *testing.T) {
-	cluster := connect(t, nil)
+	replicated := connect(t, nil)
+	single := connect(t, func(c *Config) { c.Replicas = -1 })
 	indextest.Run(t, func(t testing.TB, source index.Source, dir string) index.Index {
-		return cluster.open(t, dir, source)
+		for _, name := range []string{"Beside", "Follows", "Revoked", "Reopen", "/Random"} {
+			if strings.Contains(t.Name(), name) {
+				return replicated.open(t, dir, source)
+			}
+		}
+		return single.open(t, dir, source)
 	}, levels)
 }

@@ -3,6 +3,7 @@ package opensearch
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,10 +21,11 @@ const (
 
 // A rowBuilder makes the rows of documents. It is not safe for concurrent use.
 type rowBuilder struct {
-	analyzers analysis.Analyzers
-	finder    entity.Finder
-	terms     strings.Builder
-	length    int64
+	analyzers   analysis.Analyzers
+	finder      entity.Finder
+	terms       strings.Builder
+	frequencies map[string]int64 // of the terms
+	length      int64
 }
 
 // rows returns the rows of the text of a document. A chunk outside the document is assay.ErrDamaged,
@@ -56,9 +58,10 @@ func (b *rowBuilder) rows(claim int64, c assay.Change) ([]row, error) {
 		}
 		b.add(analyzer, d.Text[chunk.Start:chunk.End], bodyWeight)
 		r.Chunk, r.Language, r.Terms, r.Length = chunk.ID, latin(spoken), b.terms.String(), b.length
+		r.Impacts = impacts(b.frequencies, b.length)
 		found := b.finder.Passage(d.Title, chunk.Headings, d.Text[chunk.Start:chunk.End], spoken)
 		r.Entities, r.Titles = entityTokens(slices.Clone(found))
-		b.terms, b.length = strings.Builder{}, 0
+		b.terms, b.frequencies, b.length = strings.Builder{}, nil, 0
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
@@ -72,6 +75,10 @@ func (b *rowBuilder) rows(claim int64, c assay.Change) ([]row, error) {
 func (b *rowBuilder) add(a *analysis.Analyzer, text string, weight int) {
 	a.Each(text, func(t analysis.Token) {
 		stored := term(t.Term)
+		if b.frequencies == nil {
+			b.frequencies = make(map[string]int64)
+		}
+		b.frequencies[stored] += int64(weight)
 		for range weight {
 			b.terms.WriteString(stored)
 			b.terms.WriteByte(' ')
@@ -80,6 +87,22 @@ func (b *rowBuilder) add(a *analysis.Analyzer, text string, weight int) {
 			b.length += int64(weight)
 		}
 	})
+}
+
+// typicalLength is the length of a chunk that the impacts assume as the average. It is a constant, so
+// that no document influences the impacts of another.
+const typicalLength = 150
+
+// impacts returns the impact of each term of a chunk, by feature: its frequency divided by the length
+// normalization of BM25. They have three decimals, because OpenSearch keeps nine bits of them.
+func impacts(frequencies map[string]int64, length int64) map[string]float64 {
+	b := assay.DefaultBM25.B
+	norm := 1 - b + b*float64(length)/typicalLength
+	list := make(map[string]float64, len(frequencies))
+	for t, n := range frequencies {
+		list[feature(t)] = max(1, math.Round(1000*float64(n)/norm)) / 1000
+	}
+	return list
 }
 
 func checkID(id string) error {

@@ -1,13 +1,10 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -15,8 +12,9 @@ import (
 )
 
 // Search implements index.Index. The result has the changes up to Result.Sequence, without the
-// documents that changed since then. A Limit over 100,000 counts as 100,000. Strings of startsWith
-// and stringContains of over 8,000 and 4,000 bytes are assay.ErrInvalid.
+// documents that changed since then. If more than 10,000 eligible chunks match, and the Limit is at
+// most 1,000, the hits are the best of candidates, see the package. A Limit over 100,000 counts as
+// 100,000. Strings of startsWith and stringContains of over 8,000 and 4,000 bytes are assay.ErrInvalid.
 func (x *Index) Search(ctx context.Context, access assay.Access, q assay.Query) (index.Result, error) {
 	if err := checkQuery(q); err != nil {
 		return index.Result{}, err
@@ -49,133 +47,6 @@ func checkQuery(q assay.Query) error {
 	return q.BM25.Check()
 }
 
-// visibility is what an access may see in a view.
-type visibility struct {
-	scope     object
-	chunks    int
-	length    float64 // sum over the chunks
-	languages []string
-	kinds     map[string][]assay.ValueKind // of the keys of a filter
-}
-
-// maxLanguages is the largest number of languages of the documents that an access may see.
-const maxLanguages = 1000
-
-// look returns the visibility of an access, after checking the filter. It is cached while the view
-// has no changed documents.
-func (x *Index) look(ctx context.Context, v *view, access assay.Access, f assay.Filter) (*visibility, error) {
-	keys := filterKeys(f, nil)
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
-	name := access.Key() + " " + strings.Join(keys, " ")
-	seen := x.sight(v, name)
-	if seen == nil {
-		var err error
-		if seen, err = x.count(ctx, v, access, keys); err != nil {
-			return nil, err
-		}
-		x.keepSight(v, name, seen)
-	}
-	return seen, f.Check(func(key string) []assay.ValueKind { return seen.kinds[key] })
-}
-
-// maxSights is the number of visibilities that are cached.
-const maxSights = 256
-
-func (x *Index) sight(v *view, name string) *visibility {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.sightOf != v.state || len(v.changed) > 0 {
-		return nil
-	}
-	return x.sights[name]
-}
-
-func (x *Index) keepSight(v *view, name string, seen *visibility) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(v.changed) > 0 || x.known != v.state {
-		return
-	}
-	if x.sightOf != v.state || len(x.sights) >= maxSights {
-		x.sightOf, x.sights = v.state, make(map[string]*visibility)
-	}
-	x.sights[name] = seen
-}
-
-// filterKeys returns the keys of a filter after the given ones.
-func filterKeys(f assay.Filter, keys []string) []string {
-	if f.Key != "" {
-		keys = append(keys, f.Key)
-	}
-	for _, part := range f.Filters {
-		keys = filterKeys(part, keys)
-	}
-	return keys
-}
-
-var valueKinds = []assay.ValueKind{assay.KindString, assay.KindNumber, assay.KindBoolean, assay.KindTime, assay.KindList}
-
-// bucketList is the result of an aggregation by terms.
-type bucketList struct {
-	Buckets []struct {
-		Key string
-	}
-}
-
-// count asks for the visibility of an access.
-func (x *Index) count(ctx context.Context, v *view, access assay.Access, keys []string) (*visibility, error) {
-	seen := &visibility{scope: v.scope(access, v.changed), kinds: make(map[string][]assay.ValueKind)}
-	aggregations := object{"texts": object{
-		"filter": termQuery("kind", kindText),
-		"aggs": object{
-			"length":    object{"sum": object{"field": "length"}},
-			"languages": object{"terms": object{"field": "language", "size": maxLanguages}},
-		},
-	}}
-	var tokens []string
-	for _, key := range keys {
-		for _, kind := range valueKinds {
-			tokens = append(tokens, metaKeyOf(key).kind(kind))
-		}
-	}
-	if len(tokens) > 0 {
-		aggregations["keys"] = object{"terms": object{"field": "keys", "include": tokens, "size": len(tokens)}}
-	}
-	var answer struct {
-		Aggregations struct {
-			Texts struct {
-				Count     int `json:"doc_count"`
-				Length    struct{ Value float64 }
-				Languages bucketList
-			}
-			Keys bucketList
-		}
-	}
-	body := object{"size": 0, "track_total_hits": false, "query": all(seen.scope, not(termQuery("kind", kindVector))), "aggs": aggregations}
-	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
-		return nil, err
-	}
-	texts := answer.Aggregations.Texts
-	seen.chunks, seen.length = texts.Count, texts.Length.Value
-	for _, b := range texts.Languages.Buckets {
-		seen.languages = append(seen.languages, unlatin(b.Key))
-	}
-	slices.Sort(seen.languages)
-	has := make(map[string]bool)
-	for _, b := range answer.Aggregations.Keys.Buckets {
-		has[b.Key] = true
-	}
-	for _, key := range keys {
-		for _, kind := range valueKinds {
-			if has[metaKeyOf(key).kind(kind)] {
-				seen.kinds[key] = append(seen.kinds[key], kind)
-			}
-		}
-	}
-	return seen, nil
-}
-
 // search answers a text query from one view.
 func (x *Index) search(ctx context.Context, v *view, access assay.Access, q assay.Query) (index.Result, error) {
 	result := index.Result{Sequence: v.Sequence}
@@ -200,7 +71,7 @@ func (x *Index) search(ctx context.Context, v *view, access assay.Access, q assa
 	if err != nil {
 		return index.Result{}, err
 	}
-	if err := x.best(ctx, v, seen, filter, q, terms, holding, &result); err != nil {
+	if err := x.best(ctx, v, newTextQuery(seen, filter, q, terms, holding), &result); err != nil {
 		return index.Result{}, err
 	}
 	return result, nil
@@ -240,116 +111,4 @@ func forms(t analysis.QueryTerm) []string {
 		list[i] = term(f)
 	}
 	return list
-}
-
-// holding returns the number of visible chunks that hold each term.
-func (x *Index) holding(ctx context.Context, v *view, seen *visibility, terms []analysis.QueryTerm) ([]int, error) {
-	counts := make([]int, len(terms))
-	if len(terms) == 0 || seen.chunks == 0 {
-		return counts, nil
-	}
-	filters := object{}
-	for i, t := range terms {
-		filters[strconv.Itoa(i)] = termsQuery("terms", forms(t))
-	}
-	var answer struct {
-		Aggregations struct {
-			Terms struct {
-				Buckets map[string]struct {
-					Count int `json:"doc_count"`
-				}
-			}
-		}
-	}
-	body := object{
-		"size": 0, "track_total_hits": false, "query": all(seen.scope, termQuery("kind", kindText)),
-		"aggs": object{"terms": object{"filters": object{"filters": filters}}},
-	}
-	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
-		return nil, err
-	}
-	for i := range counts {
-		counts[i] = answer.Aggregations.Terms.Buckets[strconv.Itoa(i)].Count
-	}
-	return counts, nil
-}
-
-// scoreScript computes the score of package index. length is that of the chunk by the average.
-const scoreScript = `double score = 0;
-double norm = params.k1 * (1 - params.b + params.b * doc['length'].value / params.average);
-for (int i = 0; i < params.forms.length; i++) {
-  double frequency = termFreq('terms', params.forms[i]);
-  if (frequency > 0) {
-    score += params.idf[i] * frequency / (frequency + norm);
-  }
-}
-return score;`
-
-// hitList is the hits of an answer.
-type hitList struct {
-	Hits struct {
-		Total struct{ Value int }
-		Hits  []struct {
-			Score   float64             `json:"_score"`
-			Matched []string            `json:"matched_queries"`
-			Fields  map[string][]string `json:"fields"`
-		}
-	}
-}
-
-// best finds the best chunks that the filter keeps.
-func (x *Index) best(ctx context.Context, v *view, seen *visibility, filter object, q assay.Query, terms []analysis.QueryTerm, holding []int, result *index.Result) error {
-	var should []object
-	scored, weights := []string{}, []float64{}
-	for i, t := range terms {
-		if holding[i] == 0 {
-			continue
-		}
-		list := forms(t)
-		should = append(should, object{"terms": object{"terms": list, "_name": strconv.Itoa(i)}})
-		for _, form := range list {
-			scored, weights = append(scored, form), append(weights, idf(seen.chunks, holding[i]))
-		}
-	}
-	bm25 := q.BM25.Over(assay.DefaultBM25)
-	average := seen.length / float64(seen.chunks)
-	if average == 0 {
-		average = 1
-	}
-	body := object{
-		"size": min(q.Limit, maxHits, seen.chunks), "track_total_hits": index.MaxTotal, "_source": false,
-		"docvalue_fields": []string{"chunk", "document", "version"},
-		"sort":            []object{{"_score": "desc"}, {"chunk": "asc"}},
-		"query": object{"script_score": object{
-			"query": object{"bool": object{"filter": []object{filter, termQuery("kind", kindText)}, "should": should, "minimum_should_match": 1}},
-			"script": object{"source": scoreScript, "params": object{
-				"k1": bm25.K1, "b": bm25.B, "average": average, "forms": scored, "idf": weights,
-			}},
-		}},
-	}
-	var answer hitList
-	if err := x.cluster.query(ctx, v.state, body, &answer); err != nil {
-		return err
-	}
-	result.Total = min(answer.Hits.Total.Value, index.MaxTotal)
-	for _, h := range answer.Hits.Hits {
-		hit := index.Hit{Chunk: first(h.Fields["chunk"]), Document: first(h.Fields["document"]), Version: first(h.Fields["version"]), BM25: h.Score}
-		for i, t := range terms {
-			if slices.Contains(h.Matched, strconv.Itoa(i)) {
-				hit.Matched = append(hit.Matched, t.Forms[0])
-			}
-		}
-		result.Hits = append(result.Hits, hit)
-	}
-	slices.SortStableFunc(result.Hits, func(a, b index.Hit) int {
-		return cmp.Or(cmp.Compare(b.BM25, a.BM25), cmp.Compare(a.Chunk, b.Chunk))
-	})
-	return nil
-}
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
 }

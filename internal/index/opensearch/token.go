@@ -103,6 +103,10 @@ func term(t string) string {
 	return t
 }
 
+// feature returns a term, as term returns it, without dots, which divide the names of fields. No term
+// has control characters.
+func feature(term string) string { return strings.ReplaceAll(term, ".", "\x01") }
+
 // maxLanguage is the longest name of a language that is kept.
 const maxLanguage = 64
 

@@ -23,7 +23,7 @@ var smallSettings = settings{batchBytes: 6000, vectorBytes: 1000, counts: 200, e
 
 // opener returns an Opener that keeps the index of a folder in a schema of one database.
 func opener(t *testing.T, s settings) indextest.Opener {
-	address := pgtest.Database(t)
+	database := connect(t, pgtest.Database(t))
 	var mu sync.Mutex
 	schemas := make(map[string]string)
 	return func(t testing.TB, source index.Source, dir string) index.Index {
@@ -41,7 +41,7 @@ func opener(t *testing.T, s settings) indextest.Opener {
 				t.Fatal(err)
 			}
 		}
-		x, err := open(t.Context(), address, schema, identity, source, s)
+		x, err := database.open(t.Context(), schema, identity, source, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,4 +52,15 @@ func opener(t *testing.T, s settings) indextest.Opener {
 		})
 		return x
 	}
+}
+
+// connect returns the indexes in a database. All of a test share its connections.
+func connect(t testing.TB, url string) *Database {
+	t.Helper()
+	d, err := Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
 }

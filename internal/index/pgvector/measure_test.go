@@ -16,15 +16,15 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
 	"github.com/assay-rag/assay/internal/index/indextest"
+	"github.com/assay-rag/assay/internal/index/indextest/quality"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // TestMeasure prints the costs of searches beside those of the index of package index, on as many
 // chunks of real text as ASSAY_MEASURE says. Half of the documents have an ACL that excludes the
 // second access. Vectors are by the embedded encoder for the first chunks, as many as
-// ASSAY_MEASURE_ENCODED says (6,000); each other is one of them moved by half the difference of two
-// others, which keeps the directions in which they vary.
+// ASSAY_MEASURE_ENCODED says (all); each other is one of them moved by half the difference of two
+// others, which keeps the directions in which they vary. They are cached, see package quality.
 func TestMeasure(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("ASSAY_MEASURE"))
 	if err != nil {
@@ -40,9 +40,10 @@ func TestMeasure(t *testing.T) {
 	}{{"all", everyone, assay.Filter{}}, {"ACL keeps 50 %", half, assay.Filter{}}, {"filter keeps 1 %", everyone, few}} {
 		m.compare(t, c.name, c.access, c.filter)
 	}
-	for _, scan := range []int{100, 200, 800} {
+	for _, scan := range []int{100, 200, 300, 600, 800} {
 		m.x.settings.scan = scan
 		m.compare(t, fmt.Sprint("ef_search ", scan), everyone, assay.Filter{})
+		m.compare(t, fmt.Sprint("ef_search ", scan, ", ACL keeps 50 %"), half, assay.Filter{})
 	}
 }
 
@@ -58,15 +59,12 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	source := indextest.NewSource("measure")
 	entries, texts := realChunks(t, n)
 	source.Put(entries...)
-	encoder, err := embedded.Open()
+	encoder := quality.Encoder(t)
+	encoded, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_MEASURE_ENCODED"), strconv.Itoa(n)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_MEASURE_ENCODED"), "6000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := encode384(t, encoder, llm.Passage, texts[:min(n, encoded)])
+	known := encodePassages(t, encoder, texts[:min(n, encoded)])
 	vectors := make(map[string][]float32)
 	for _, e := range entries {
 		for _, c := range e.Chunks {
@@ -103,7 +101,11 @@ func newMeasurement(t *testing.T, n int) *measurement {
 			}
 		}
 	}
-	for _, v := range encode384(t, encoder, llm.Query, m.questions) {
+	queries, err := encoder.Embed(t.Context(), llm.Query, m.questions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range queries {
 		m.vectors = append(m.vectors, index.Vector{Model: "m", Metric: index.Cosine, Values: v})
 	}
 	began := time.Now()
@@ -118,15 +120,24 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	return m
 }
 
-// encode384 returns the vectors of texts.
-func encode384(t *testing.T, encoder llm.Embedder, purpose llm.Purpose, texts []string) [][]float32 {
+// encodePassages returns the vectors of texts.
+func encodePassages(t *testing.T, encoder llm.Embedder, texts []string) [][]float32 {
 	var list [][]float32
+	began := time.Now()
 	for batch := range slices.Chunk(texts, 64) {
-		vectors, err := encoder.Embed(t.Context(), purpose, batch)
+		var passages []assay.Passage
+		for _, text := range batch {
+			passages = append(passages, assay.Passage{Text: text})
+		}
+		vectors, err := llm.EmbedPassages(t.Context(), encoder, passages)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, vectors...)
+		if time.Since(began) > 10*time.Second {
+			began = time.Now()
+			t.Logf("encoded %d of %d", len(list), len(texts))
+		}
 	}
 	return list
 }
@@ -187,10 +198,11 @@ func realChunks(t *testing.T, n int) ([]indextest.Entry, []string) {
 	return entries, texts
 }
 
-// compare prints the cost and the agreement of text, vector and hybrid searches, taking turns.
+// compare prints the costs of text, vector and hybrid searches, taking turns, and how many of the ten
+// nearest chunks each index finds.
 func (m *measurement) compare(t *testing.T, name string, access assay.Access, filter assay.Filter) {
 	var costs [6][]time.Duration
-	var text, recall float64
+	var text, own, recall float64
 	for i, question := range m.questions {
 		q := assay.Query{Text: question, Limit: 50, Filter: filter}
 		var results [4]index.Result
@@ -210,20 +222,39 @@ func (m *measurement) compare(t *testing.T, name string, access assay.Access, fi
 		for j := range 2 { // one after the other
 			costs[4+j] = append(costs[4+j], costs[j][i]+costs[2+j][i])
 		}
-		ids := func(r index.Result) (list []string) {
-			for _, h := range r.Hits {
-				list = append(list, h.Chunk)
-			}
-			return list
-		}
-		text += overlap(ids(results[0]), ids(results[1]))
-		recall += overlap(ids(results[2]), ids(results[3]))
+		exact := m.exact(t, access, q, m.vectors[i])
+		text += overlap(results[0], results[1])
+		own += overlap(exact, results[2])
+		recall += overlap(exact, results[3])
 	}
 	n := float64(len(m.questions))
-	t.Logf("%s: overlap@10 by text %.4f, by vectors %.4f", name, text/n, recall/n)
+	t.Logf("%s: overlap@10 by text %.4f; recall@10 by vectors: index %.4f, pgvector %.4f", name, text/n, own/n, recall/n)
 	for j, what := range []string{"text", "text", "vectors", "vectors", "hybrid", "hybrid"} {
 		slices.SortFunc(costs[j], cmp.Compare)
 		ms := func(p float64) float64 { return costs[j][int(p*(n-1))].Seconds() * 1000 }
 		t.Logf("%-18s %-8s %-9s p50 %7.1f  p95 %7.1f  min %7.1f ms", name, what, []string{"index", "pgvector"}[j%2], ms(0.5), ms(0.95), ms(0))
 	}
+}
+
+// exact returns the nearest chunks by a search that reads all vectors.
+func (m *measurement) exact(t *testing.T, access assay.Access, q assay.Query, v index.Vector) index.Result {
+	defer func(before int) { m.x.settings.exact = before }(m.x.settings.exact)
+	m.x.settings.exact = math.MaxInt
+	result, err := m.x.Nearest(t.Context(), access, q, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// overlap returns the share of the first ten hits of want that are among the first ten of got.
+func overlap(want, got index.Result) float64 {
+	first, second := want.Hits[:min(10, len(want.Hits))], got.Hits[:min(10, len(got.Hits))]
+	n := 0
+	for _, h := range first {
+		if slices.ContainsFunc(second, func(other index.Hit) bool { return other.Chunk == h.Chunk }) {
+			n++
+		}
+	}
+	return float64(n) / float64(max(1, len(first)))
 }

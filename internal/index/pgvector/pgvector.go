@@ -8,12 +8,9 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-	vectortypes "github.com/pgvector/pgvector-go/pgx"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
@@ -26,7 +23,7 @@ type Index struct {
 	identity string
 	schema   string
 	settings settings
-	pool     *pgxpool.Pool
+	pool     *schemaPool
 
 	sequence atomic.Int64
 	sights   sightCache
@@ -61,74 +58,6 @@ var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, count
 
 var _ index.Index = (*Index)(nil)
 
-// Open opens the index of a source in the database of a URL (postgres://…), in the schema
-// SchemaOf(identity), which it creates if it does not exist. The source must be index.Identified.
-// The extension vector, 0.8 or later, must exist, or the user must be allowed to create it.
-//
-// The error wraps assay.ErrInvalid if the URL, the source or the database is not suitable, and
-// assay.ErrNewer if a newer version of the program wrote the index.
-func Open(ctx context.Context, url string, source index.Source) (*Index, error) {
-	named, ok := source.(index.Identified)
-	if !ok {
-		return nil, fmt.Errorf("open index in PostgreSQL: the source has no identity: %w", assay.ErrInvalid)
-	}
-	identity, err := named.Identity(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("open index in PostgreSQL: %w", err)
-	}
-	return open(ctx, url, SchemaOf(identity), identity, source, defaultSettings)
-}
-
-func open(ctx context.Context, url, schema, identity string, source index.Source, s settings) (*Index, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, fmt.Errorf("open index in PostgreSQL: %w: %w", assay.ErrInvalid, err)
-	}
-	x := &Index{source: source, identity: identity, schema: schema, settings: s, updating: make(chan struct{}, 1), builds: make(map[string]*build)}
-	if err := x.connect(ctx, config); err != nil {
-		return nil, fmt.Errorf("open index in PostgreSQL: %w", err)
-	}
-	x.lifetime, x.end = context.WithCancel(context.Background())
-	v, err := x.readState(ctx)
-	if err != nil {
-		x.pool.Close()
-		return nil, fmt.Errorf("open index in PostgreSQL: %w", err)
-	}
-	x.sequence.Store(v.sequence)
-	return x, nil
-}
-
-// connect creates the schema and a pool of connections to it.
-func (x *Index) connect(ctx context.Context, config *pgxpool.Config) error {
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig.Copy())
-	if err != nil {
-		return err
-	}
-	extension, err := prepare(ctx, conn, x.schema, x.identity)
-	err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-	if err != nil {
-		return err
-	}
-	parameters := config.ConnConfig.RuntimeParams
-	for name, value := range map[string]string{
-		"application_name": "assay",
-		"search_path":      pgx.Identifier{x.schema}.Sanitize() + ", " + pgx.Identifier{extension}.Sanitize(),
-		// Statements depend on the sizes of sets that only their parameters tell. Compiling them
-		// takes longer than running them.
-		"plan_cache_mode": "force_custom_plan",
-		"jit":             "off",
-		"work_mem":        "64MB",
-	} {
-		if _, given := parameters[name]; !given || name == "search_path" {
-			parameters[name] = value
-		}
-	}
-	config.MaxConnIdleTime = min(config.MaxConnIdleTime, time.Minute) // a server may have many tenants
-	config.AfterConnect = vectortypes.RegisterTypes
-	x.pool, err = pgxpool.NewWithConfig(ctx, config)
-	return err
-}
-
 // Sequence implements index.Index.
 func (x *Index) Sequence() int64 { return x.sequence.Load() }
 
@@ -139,7 +68,6 @@ func (x *Index) Close() error {
 	x.closed = true
 	x.mu.Unlock()
 	x.calls.Wait()
-	x.pool.Close()
 	return nil
 }
 
@@ -380,23 +308,6 @@ func (x *Index) Size(ctx context.Context) (bytes int64, err error) {
 		return 0, fmt.Errorf("size of the index: %w", err)
 	}
 	return bytes, nil
-}
-
-// Drop removes the index of a source from a database, if there is one.
-func Drop(ctx context.Context, url, identity string) error {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return fmt.Errorf("drop index in PostgreSQL: %w: %w", assay.ErrInvalid, err)
-	}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return fmt.Errorf("drop index in PostgreSQL: %w", err)
-	}
-	_, err = conn.Exec(ctx, `DROP SCHEMA IF EXISTS `+pgx.Identifier{SchemaOf(identity)}.Sanitize()+` CASCADE`)
-	if err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
-		return fmt.Errorf("drop index in PostgreSQL: %w", err)
-	}
-	return nil
 }
 
 // retried reports an error after which a transaction can be tried again.

@@ -53,7 +53,10 @@ func TestOpenInvalid(t *testing.T) {
 		"postgres://assay:secret@127.0.0.1:port/x": indextest.NewSource("a"),
 		"postgres://assay:secret@127.0.0.1/x":      struct{ index.Source }{indextest.NewSource("a")}, // without identity
 	} {
-		_, err := Open(t.Context(), url, source)
+		d, err := Connect(url)
+		if err == nil {
+			_, err = d.Open(t.Context(), source)
+		}
 		if !errors.Is(err, assay.ErrInvalid) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("Open(%s): %v, want ErrInvalid without the password", url, err)
 		}
@@ -129,7 +132,8 @@ func TestDrop(t *testing.T) {
 	address := pgtest.Database(t)
 	source := indextest.NewSource("dropped")
 	source.Put(indextest.NewEntry("c", "1", "", "needle"))
-	x, err := Open(t.Context(), address, source)
+	database := connect(t, address)
+	x, err := database.Open(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +143,7 @@ func TestDrop(t *testing.T) {
 		if err != nil || len(result.Hits) != 1 {
 			t.Fatalf("%d hits, %v; want 1", len(result.Hits), err)
 		}
-		if err := Drop(t.Context(), address, "dropped"); err != nil {
+		if err := database.Drop(t.Context(), "dropped"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -92,6 +92,16 @@ func (e *SettingError) Error() string { return e.Setting + ": " + e.Detail }
 // Unwrap returns assay.ErrInvalid.
 func (e *SettingError) Unwrap() error { return assay.ErrInvalid }
 
+// OnThisMachine reports whether all nodes are at loopback addresses.
+func (c Cluster) OnThisMachine() bool {
+	for _, address := range c.Addresses {
+		if u, err := url.Parse(address); err != nil || !loopback(u) {
+			return false
+		}
+	}
+	return true
+}
+
 // loopback reports whether a URL is one of this machine.
 func loopback(u *url.URL) bool {
 	local := egress.New(egress.Config{Offline: true}).Scope(egress.Scope{Purpose: egress.Index, Hosts: rules(u.String()), Private: true})

@@ -302,6 +302,19 @@ func namesOf(collections []string) (any, error) {
 	return string(b), err
 }
 
+const collectionQuery = `
+SELECT name, require_acl, chunker, chunk_size, chunk_overlap FROM collections WHERE name = ?`
+
+// Collection implements store.Content.
+func (c content) Collection(ctx context.Context, name string) (store.Collection, error) {
+	var col store.Collection
+	err := c.db.Row(ctx, collectionQuery, []any{name}, &col.Name, &col.RequireACL, &col.Chunker, &col.ChunkSize, &col.ChunkOverlap)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = assay.ErrNotFound
+	}
+	return col, wrap(err, "collection %s", name)
+}
+
 const collectionsQuery = `
 SELECT c.name, c.require_acl, c.chunker, c.chunk_size, c.chunk_overlap,
 	(SELECT count(*) FROM documents d WHERE d.collection = c.number AND d.version IS NOT NULL),

@@ -15,14 +15,17 @@ import (
 // A sourceKey names a source.
 type sourceKey struct{ collection, uri string }
 
-// sourcesQuery selects the sources of the collections in a JSON array, NULL for all.
-func sourcesQuery(d Dialect) string {
-	return `
+// selectSources selects the columns that scanSource reads.
+const selectSources = `
 SELECT c.name, s.uri, s.path, s.size, s.modified, s.hash, s.acl, s.same_as, f.uri, f.reason, f.detail, f.failed
 FROM sources s
 JOIN collections c ON c.number = s.collection
 LEFT JOIN failures f ON f.source = s.number
-WHERE CAST(?1 AS TEXT) IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
+`
+
+// sourcesQuery selects the sources of the collections in a JSON array, NULL for all.
+func sourcesQuery(d Dialect) string {
+	return selectSources + `WHERE CAST(?1 AS TEXT) IS NULL OR c.name IN (SELECT value FROM ` + d.List("?1") + ` j)
 ORDER BY c.name, s.uri, f.uri`
 }
 
@@ -31,7 +34,7 @@ func (c content) Sources(ctx context.Context, collections ...string) iter.Seq2[s
 	return func(yield func(store.Source, error) bool) {
 		names, err := namesOf(collections)
 		if err == nil {
-			err = c.db.View(ctx, func(s Reader) error { return eachSource(ctx, s, sourcesQuery(c.db.Dialect()), names, yield) })
+			err = c.db.View(ctx, func(s Reader) error { return eachSource(ctx, s, sourcesQuery(c.db.Dialect()), []any{names}, yield) })
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(store.Source{}, wrap(err, "list sources"))
@@ -40,9 +43,9 @@ func (c content) Sources(ctx context.Context, collections ...string) iter.Seq2[s
 }
 
 // eachSource joins the rows of a source, one for each failure.
-func eachSource(ctx context.Context, s Reader, query string, names any, yield func(store.Source, error) bool) error {
+func eachSource(ctx context.Context, s Reader, query string, args []any, yield func(store.Source, error) bool) error {
 	var last *store.Source
-	err := s.Each(ctx, query, []any{names}, func(scan func(...any) error) error {
+	err := s.Each(ctx, query, args, func(scan func(...any) error) error {
 		next, failure, err := scanSource(scan)
 		if err != nil {
 			return err
@@ -64,7 +67,68 @@ func eachSource(ctx context.Context, s Reader, query string, names any, yield fu
 	return err
 }
 
-// scanSource reads a row of sourcesQuery.
+const (
+	sourceQuery = selectSources + `WHERE c.name = ?1 AND s.uri = ?2 ORDER BY f.uri`
+
+	// The range lets the index find the documents inside the source. Few others are in it.
+	sourceDocumentsQuery = `
+SELECT ` + documentColumns + `
+FROM documents d
+JOIN collections c ON c.number = d.collection
+JOIN versions v ON v.number = d.version
+WHERE c.name = ?1 AND d.uri >= ?2 AND d.uri < ?3 AND (d.uri = ?2 OR d.container = ?2)
+ORDER BY d.uri`
+
+	sourceAliasesQuery = `
+SELECT s.uri FROM sources s JOIN collections c ON c.number = s.collection
+WHERE c.name = ?1 AND s.same_as = ?2 AND s.same_as <> '' ORDER BY s.uri`
+)
+
+// Source implements store.Content.
+func (c content) Source(ctx context.Context, collection, uri string) (source store.Source, documents []assay.Document, err error) {
+	err = c.db.View(ctx, func(s Reader) error {
+		err := eachSource(ctx, s, sourceQuery, []any{collection, uri}, func(found store.Source, _ error) bool {
+			source = found
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		documents, err = sourceDocuments(ctx, s, collection, uri)
+		return err
+	})
+	if err != nil {
+		return store.Source{}, nil, wrap(err, "source %s", uri)
+	}
+	return source, documents, nil
+}
+
+// sourceDocuments returns the documents of a source.
+func sourceDocuments(ctx context.Context, s Reader, collection, uri string) (documents []assay.Document, err error) {
+	var aliases []string
+	err = s.Each(ctx, sourceAliasesQuery, []any{collection, uri}, func(scan func(...any) error) error {
+		var alias string
+		err := scan(&alias)
+		aliases = append(aliases, alias)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	afterParts := uri + assay.PartSeparator[:len(assay.PartSeparator)-1] + "0" // the byte after "/"
+	err = s.Each(ctx, sourceDocumentsQuery, []any{collection, uri, afterParts}, func(scan func(...any) error) error {
+		var d assay.Document
+		if _, err := scanDocument(scan, &d); err != nil {
+			return err
+		}
+		setAliases(&d, aliases)
+		documents = append(documents, d)
+		return nil
+	})
+	return documents, err
+}
+
+// scanSource reads a row of selectSources.
 func scanSource(scan func(...any) error) (s store.Source, f *store.Failure, err error) {
 	var path, modified, acl string
 	var uri, reason, detail, failed sql.NullString

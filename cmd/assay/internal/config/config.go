@@ -67,6 +67,7 @@ type Config struct {
 	SignIn *SignIn // where users of its pages sign in; nil: with a key or a token only
 
 	Telemetry Telemetry // where traces and metrics go; zero: nowhere
+	Redis     Redis     // shares limits between servers; zero: none
 
 	// Outgoing wraps the transport of providers that are called over HTTP; nil: it is not wrapped.
 	// It must be set before a provider is opened.
@@ -202,7 +203,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.services, c.graph, c.identity, c.server, c.signIn, c.telemetry, c.checkStore} {
+	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.services, c.graph, c.identity, c.server, c.signIn, c.telemetry, c.checkStore, c.redis} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -370,7 +370,10 @@ func TestDocumentedExample(t *testing.T) {
 		if key == "server" || slices.Contains(keys(reflect.TypeFor[fileServer]()), key) {
 			continue // documented in docs/operations.md, see TestDocumentedServer
 		}
-		if key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
+		if slices.Contains(keys(reflect.TypeFor[fileIndex]()), key) {
+			continue // documented in docs/scale.md, see TestScaleExamples
+		}
+		if key == "redis" || key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
 			continue // documented in docs/scale.md
 		}
 		if !regexp.MustCompile(`(?m)(^|[\s{#])` + key + `:`).MatchString(text) {

@@ -46,6 +46,7 @@ type file struct {
 	Store     *fileStore              `yaml:"store"`
 	Index     *fileIndex              `yaml:"index"`
 	Queue     *fileQueue              `yaml:"queue"`
+	Redis     *fileRedis              `yaml:"redis"`
 
 	Retrieval  fileRetrieval  `yaml:"retrieval"`
 	Strategies fileStrategies `yaml:"strategies"`

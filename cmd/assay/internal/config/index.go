@@ -78,15 +78,16 @@ func (c *Config) cluster(s *Store, in *fileIndex) error {
 		if found, ok := errors.AsType[*shared.SettingError](err); ok {
 			return &Error{Where: clusterVariable, Detail: found.Error()}
 		}
-		s.Cluster.Offline = c.Egress.Offline()
-		return err
+		if err != nil {
+			return err
+		}
+		return c.reachable(s)
 	}
 	if len(in.Addresses) == 0 {
 		return &Error{Where: "index", Detail: "no node of the OpenSearch cluster is named", Hint: "set " + clusterVariable + ", or addresses in the section index of the configuration"}
 	}
 	s.Cluster = shared.Cluster{
 		Addresses: in.Addresses, Username: in.Username, Prefix: in.Prefix, Shards: in.Shards, Replicas: in.Replicas,
-		Offline: c.Egress.Offline(),
 	}
 	if in.CA != "" {
 		s.Cluster.CA = c.beside(in.CA)
@@ -114,7 +115,18 @@ func (c *Config) cluster(s *Store, in *fileIndex) error {
 	if found, ok := errors.AsType[*shared.SettingError](err); ok {
 		return c.file.wrong([]string{"index", found.Setting}, "", "%s", found.Detail)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.reachable(s)
+}
+
+// reachable returns an error if the cluster is not on this machine and nothing may leave it.
+func (c *Config) reachable(s *Store) error {
+	if s.Cluster.Offline = c.Egress.Offline(); s.Cluster.Offline && !s.Cluster.OnThisMachine() {
+		return &Error{Where: "index", Detail: "the OpenSearch cluster is not on this machine, and offline nothing leaves it", Hint: "leave offline out, or use another index"}
+	}
+	return nil
 }
 
 // signature reads how requests to Amazon OpenSearch Service are signed.

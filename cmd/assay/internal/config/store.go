@@ -227,6 +227,9 @@ func (c *Config) database(flag, flagName, variable, inFile, password, section st
 	if u.Query().Has("password") || u.Query().Has("sslpassword") {
 		return "", Key{}, wrong("", "a password must not be a parameter of the URL")
 	}
+	if c.Egress.Offline() && !onThisMachine(address) {
+		return "", Key{}, wrong("name a database on this machine, or leave offline out", "the database is not on this machine, and offline nothing leaves it")
+	}
 	if inURL, ok := u.User.Password(); ok {
 		if where != variable {
 			return "", Key{}, wrong(fmt.Sprintf("set PGPASSWORD, PGPASSFILE or %s, or password in the section %s of the configuration", variable, section), "other users could read a password here")
