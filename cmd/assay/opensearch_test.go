@@ -123,7 +123,7 @@ func TestOpenSearchServers(t *testing.T) {
 // finds returns the number of hits of a search on a server.
 func (c *cluster) finds(p *clusterProcess, text string) int {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), "POST", p.url+"/api/v1/search", strings.NewReader(`{"text": "`+text+`"}`))
+	req, err := http.NewRequestWithContext(c.t.Context(), "POST", p.url+"/api/v1/search", strings.NewReader(`{"text": "`+text+`", "mode": "text"}`))
 	if err != nil {
 		c.t.Fatal(err)
 	}
