@@ -33,5 +33,14 @@ func useGraph(ctx context.Context, set *config.Set, c *engine.Config) error {
 		}
 		return x, nil
 	}
+	remove := c.RemoveIndex
+	c.RemoveIndex = func(ctx context.Context, identity string) error {
+		if remove != nil {
+			if err := remove(ctx, identity); err != nil {
+				return err
+			}
+		}
+		return g.Remove(ctx, identity)
+	}
 	return nil
 }
