@@ -97,6 +97,9 @@ func (a *app) engineConfig(ctx context.Context, at location, n needs) (_ engine.
 	if c.Services, err = set.Services(ctx); err != nil {
 		return c, err
 	}
+	if err := useGraph(ctx, set, &c); err != nil {
+		return c, err
+	}
 	if n == searching {
 		c.Models.Reranker, err = set.Reranker()
 		return c, err

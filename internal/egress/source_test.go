@@ -42,6 +42,7 @@ var reviewed = map[string]string{
 	"provider/redis/redis.go goredis.NewClient":                 "dials by dialer in conn.go",
 	"internal/webfetch/webfetch.go http.Client":                 "its transport is configured by the scope",
 	"provider/internal/awswire/awswire.go http.Client":          "its transport is configured by the scope",
+	"internal/index/neptune/client.go http.Client":              "its transport is configured by the scope",
 }
 
 // banned lists what makes connections: by package, names, or all of it.

@@ -20,6 +20,7 @@ import (
 // All returns the built-in kinds, by name.
 func All() []source.Kind {
 	return []source.Kind{
+		sqldb.Aurora(),
 		confluence.Kind(),
 		feed.Kind(),
 		folder.Kind(),

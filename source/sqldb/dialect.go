@@ -20,6 +20,7 @@ import (
 	sqlite "modernc.org/sqlite"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/source/sqldb/rdsdata"
 )
 
 // A dialect is how a database writes names and parameters.
@@ -27,6 +28,7 @@ type dialect struct {
 	address     string // of the database, without user and options
 	open, close string // quotes around a name
 	parameter   string // the first one
+	snapshot    bool   // a listing is one transaction, which ends before its rows are used
 }
 
 func (d dialect) quote(name string) string { return d.open + name + d.close }
@@ -167,6 +169,8 @@ func isRefusal(err error) bool {
 	var my *mysql.MySQLError
 	var ms mssql.Error
 	switch {
+	case errors.Is(err, rdsdata.ErrDenied):
+		return true
 	case errors.As(err, &pg):
 		return strings.HasPrefix(pg.Code, "28") || pg.Code == "42501"
 	case errors.As(err, &my):

@@ -1,4 +1,5 @@
-// Package sqldb reads the rows of a query as documents, from PostgreSQL, MySQL, SQL Server or SQLite.
+// Package sqldb reads the rows of a query as documents, from PostgreSQL, MySQL, SQL Server or SQLite,
+// or from Amazon Aurora through the RDS Data API.
 package sqldb
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/source/sqldb/rdsdata"
 )
 
 // Kind returns the kind of source.
@@ -60,6 +62,25 @@ type table struct {
 }
 
 func open(_ context.Context, c source.Config) (source.Source, error) {
+	t, err := newTable(c)
+	if err != nil {
+		return nil, err
+	}
+	password, err := t.config.Credential("password")
+	if err != nil {
+		return nil, err
+	}
+	db, dialect, err := connect(c.Target, password, t.config.Dial)
+	if err != nil {
+		return nil, err
+	}
+	t.dialect = dialect
+	t.use(db)
+	return t, nil
+}
+
+// newTable returns a table without a database, after checking the options.
+func newTable(c source.Config) (*table, error) {
 	o := c.Options
 	t := &table{
 		config: c.WithDefaults(), query: strings.TrimRight(o["query"], "; \t\n"), id: o["id"], title: o["title"], updated: o["updated"],
@@ -78,18 +99,15 @@ func open(_ context.Context, c source.Config) (source.Source, error) {
 			return nil, fmt.Errorf("%q is no name of a column: %w", name, assay.ErrInvalid)
 		}
 	}
-	password, err := t.config.Credential("password")
-	if err != nil {
-		return nil, err
-	}
-	t.db, t.dialect, err = connect(c.Target, password, t.config.Dial)
-	if err != nil {
-		return nil, err
-	}
-	const connections = 4
-	t.db.SetMaxOpenConns(connections)
-	t.db.SetConnMaxIdleTime(time.Minute)
 	return t, nil
+}
+
+// use sets the database.
+func (t *table) use(db *sql.DB) {
+	const connections = 4
+	db.SetMaxOpenConns(connections)
+	db.SetConnMaxIdleTime(time.Minute)
+	t.db = db
 }
 
 // columnName matches names that need no escape in quotes.
@@ -138,11 +156,19 @@ func (t *table) sweep(ctx context.Context, yield func(source.Item, error) bool) 
 		names = append(names, t.text...)
 	}
 	statement := fmt.Sprintf("SELECT %s FROM (%s) AS q ORDER BY %s", t.dialect.list(names), t.query, t.dialect.quote(t.id))
+	if t.dialect.snapshot {
+		return t.sweepSnapshot(ctx, statement, names, yield)
+	}
 	rows, err := t.run(ctx, statement)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	return t.each(rows, names, yield)
+}
+
+// each yields the item of each row.
+func (t *table) each(rows *sql.Rows, names []string, yield func(source.Item, error) bool) error {
 	last := ""
 	for rows.Next() {
 		row, err := scan(rows, names)
@@ -159,6 +185,42 @@ func (t *table) sweep(ctx context.Context, yield func(source.Item, error) bool) 
 		}
 	}
 	return rows.Err()
+}
+
+// sweepSnapshot yields the items of a listing after all of it was read in one transaction. Until then
+// it can be read again, and the transaction does not end while a consumer takes its time.
+func (t *table) sweepSnapshot(ctx context.Context, statement string, names []string, yield func(source.Item, error) bool) error {
+	type listed struct {
+		item source.Item
+		err  error
+	}
+	var items []listed
+	err := t.config.Retry(ctx, func(ctx context.Context) error {
+		items = nil
+		tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		rows, err := tx.QueryContext(ctx, statement)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return t.each(rows, names, func(item source.Item, err error) bool {
+			items = append(items, listed{item, err})
+			return true
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		if !yield(i.item, i.err) {
+			return errStopped
+		}
+	}
+	return nil
 }
 
 // run sends a query. A connection that cannot be made is tried again.
@@ -197,6 +259,39 @@ func scan(rows *sql.Rows, names []string) (map[string]any, error) {
 type key struct {
 	Number *int64 `json:"number,omitempty"`
 	Text   string `json:"text,omitempty"`
+	Type   string `json:"type,omitempty"` // of a text in Aurora: typeUUID, typeDecimal or empty
+}
+
+// The types of keys that the RDS Data API does not compare with strings.
+const (
+	typeUUID    = "uuid"
+	typeDecimal = "decimal"
+)
+
+// keyOf returns the key of a row by its identity and the text of that.
+func keyOf(id any, text string) key {
+	switch id := id.(type) {
+	case int64:
+		return key{Number: &id}
+	case rdsdata.UUID:
+		return key{Text: text, Type: typeUUID}
+	case rdsdata.Decimal:
+		return key{Text: text, Type: typeDecimal}
+	}
+	return key{Text: text}
+}
+
+// parameter returns the parameter that selects the row.
+func (k key) parameter() any {
+	switch {
+	case k.Number != nil:
+		return *k.Number
+	case k.Type == typeUUID:
+		return rdsdata.UUID(k.Text)
+	case k.Type == typeDecimal:
+		return rdsdata.Decimal(k.Text)
+	}
+	return k.Text
 }
 
 // item describes a row.
@@ -206,11 +301,7 @@ func (t *table) item(row map[string]any) (source.Item, error) {
 	if row[t.id] == nil || id == "" || !validText(id) {
 		return source.Item{}, &source.Skip{URI: item.URI, Reason: source.Unsupported, Detail: "a row has no value in the column " + t.id}
 	}
-	k := key{Text: id}
-	if n, ok := row[t.id].(int64); ok {
-		k = key{Number: &n}
-	}
-	ref, err := json.Marshal(k)
+	ref, err := json.Marshal(keyOf(row[t.id], id))
 	if err != nil {
 		return source.Item{}, err
 	}
@@ -278,12 +369,11 @@ func (t *table) Fetch(ctx context.Context, item source.Item) (source.Content, er
 	if err := json.Unmarshal([]byte(item.Ref), &k); err != nil {
 		return source.Content{}, fmt.Errorf("row %s: %w: %w", item.URI, err, assay.ErrDamaged)
 	}
-	var id any = k.Text
-	if k.Number != nil {
-		id = *k.Number
-	}
 	statement := fmt.Sprintf("SELECT %s FROM (%s) AS q WHERE %s = %s", t.dialect.list(t.text), t.query, t.dialect.quote(t.id), t.dialect.parameter)
-	rows, err := t.run(ctx, statement, id)
+	rows, err := t.run(ctx, statement, k.parameter())
+	if errors.Is(err, rdsdata.ErrRowTooLarge) || errors.Is(err, rdsdata.ErrTooLarge) {
+		return source.Content{}, &source.Skip{URI: item.URI, Reason: source.TooLarge, Err: err, Detail: "is larger than the 64 KB of a row of the RDS Data API"}
+	}
 	if err != nil {
 		return source.Content{}, t.failed(ctx, err)
 	}
@@ -331,6 +421,8 @@ func (t *table) failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, rdsdata.ErrRowTooLarge):
+		return fmt.Errorf("%s: list the rows; the option updated keeps the texts out of the listing: %w: %w", t.dialect.address, err, assay.ErrInvalid)
 	case isRefusal(err):
 		return fmt.Errorf("%s: %w: %w", t.dialect.address, err, source.ErrCredentials)
 	case errors.Is(err, assay.ErrUnavailable), errors.Is(err, assay.ErrInvalid):

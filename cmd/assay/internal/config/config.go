@@ -203,7 +203,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.services, c.identity, c.server, c.signIn, c.telemetry, c.checkStore, c.redis} {
+	for _, step := range []func() error{c.egress, c.readCommands, c.providers, c.models, c.choose, c.strategies, c.web, c.managed, c.services, c.graph, c.identity, c.server, c.signIn, c.telemetry, c.checkStore, c.redis} {
 		if err := step(); err != nil {
 			return nil, err
 		}

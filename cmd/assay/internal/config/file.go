@@ -37,6 +37,7 @@ type file struct {
 	Web       *fileWeb                `yaml:"web"`
 	Managed   *fileManaged            `yaml:"managed"`
 	Services  map[string]fileService  `yaml:"services"`
+	Graph     *fileGraph              `yaml:"graph"`
 	Identity  *fileIdentity           `yaml:"identity"`
 	Egress    *fileEgress             `yaml:"egress"`
 	Server    *fileServer             `yaml:"server"`
