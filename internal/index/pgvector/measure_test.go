@@ -247,7 +247,8 @@ func (m *measurement) exact(t *testing.T, access assay.Access, q assay.Query, v 
 	return result
 }
 
-// overlap returns the share of the first ten hits of want that are among the first ten of got.
+// overlap returns the share of the first ten hits of want that are among the first ten of got; 1 if
+// there are none.
 func overlap(want, got index.Result) float64 {
 	first, second := want.Hits[:min(10, len(want.Hits))], got.Hits[:min(10, len(got.Hits))]
 	n := 0
@@ -256,5 +257,8 @@ func overlap(want, got index.Result) float64 {
 			n++
 		}
 	}
-	return float64(n) / float64(max(1, len(first)))
+	if len(first) == 0 {
+		return 1
+	}
+	return float64(n) / float64(len(first))
 }
