@@ -162,7 +162,7 @@ func field(info, name string) string {
 // failed returns an error of a call, without the password.
 func (s *Server) failed(err error) error {
 	text := strings.TrimPrefix(err.Error(), "redis: ")
-	return fmt.Errorf("Redis: %s: %w", secret.Redact(text, secret.New(s.config.Password), secret.New(s.config.Key)), assay.ErrUnavailable)
+	return fmt.Errorf("redis: %s: %w", secret.Redact(text, secret.New(s.config.Password), secret.New(s.config.Key)), assay.ErrUnavailable)
 }
 
 // outcome notes the error of a call; nil: it succeeded. It reports a change.

@@ -228,7 +228,7 @@ func (s *Server) reportTampered(err error) {
 }
 
 // errTampered is the error of a value that was not written with the key.
-var errTampered = errors.New("Redis: a shared vector was written or altered without the key of this configuration, and is ignored")
+var errTampered = errors.New("redis: a shared vector was written or altered without the key of this configuration, and is ignored")
 
 // A box has the keys of a tenant.
 type box struct {

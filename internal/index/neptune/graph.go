@@ -147,7 +147,7 @@ func (x *Index) filtered(ctx context.Context, s *scope, f assay.Filter) ([]strin
 
 var (
 	errReply      = fmt.Errorf("the reply of Neptune is not valid: %w", assay.ErrUnavailable)
-	errForeignRow = fmt.Errorf("Neptune returned something that was not asked for, or that the caller may not see; all of it was dropped: %w", assay.ErrUnavailable)
+	errForeignRow = fmt.Errorf("an answer of Neptune had something that was not asked for, or that the caller may not see; all of it was dropped: %w", assay.ErrUnavailable)
 )
 
 // A scope is what one access may see in one state, and what a query keeps of it.
