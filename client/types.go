@@ -802,7 +802,7 @@ type Measure string
 
 // Values of Measure.
 const (
-	RequestsPerSecond Measure = "requests/second" // in memory of each process, see Bursts
+	RequestsPerSecond Measure = "requests/second" // in memory of each process, see Bursts, or shared, see Shared
 	RequestsPerMinute Measure = "requests/minute"
 	RequestsPerDay    Measure = "requests/day" // questions that became a run
 	RequestsPerMonth  Measure = "requests/month"

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // The kinds of processes that are killed, in their order.
@@ -131,7 +132,7 @@ func (w *world) logsOf() map[string][]string {
 }
 
 // auditKey is the file of the key that signs checkpoints.
-func (w *world) auditKey() string { return filepath.Join(w.o.dir, "audit.key") }
+func (w *world) auditKey() string { return filepath.Join(w.o.dir, "verifier.key") }
 
 // verify verifies an audit log with its checkpoint.
 func (w *world) verify(ctx context.Context, file string, log []string) error {
@@ -183,7 +184,7 @@ type process struct {
 	ends   []string // by itself, with the end of its log
 }
 
-var servesURL = regexp.MustCompile(`http://[0-9.:]+`)
+var servesURL = lazyregexp.New(`http://[0-9.:]+`)
 
 // process starts a process.
 func (w *world) process(name, started string, args ...string) *process {
