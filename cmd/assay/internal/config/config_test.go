@@ -370,7 +370,7 @@ func TestDocumentedExample(t *testing.T) {
 		if key == "server" || slices.Contains(keys(reflect.TypeFor[fileServer]()), key) {
 			continue // documented in docs/operations.md, see TestDocumentedServer
 		}
-		if slices.Contains(keys(reflect.TypeFor[fileIndex]()), key) {
+		if key == "graph" || slices.Contains(keys(reflect.TypeFor[fileGraph]()), key) || slices.Contains(keys(reflect.TypeFor[fileIndex]()), key) {
 			continue // documented in docs/scale.md, see TestScaleExamples
 		}
 		if key == "redis" || key == "services" || slices.Contains(keys(reflect.TypeFor[fileService]()), key) {
