@@ -24,8 +24,18 @@ func TestContract(t *testing.T) {
 		t.Skip("the contract of the index of texts, which this package only delegates to")
 	}
 	_, g := newFake(t)
-	indextest.Run(t, func(t testing.TB, source index.Source, dir string) index.Index { return open(t, g, source, dir) }, indextest.Full)
+	indextest.Run(t, func(t testing.TB, source index.Source, dir string) index.Index {
+		if _, ok := source.(index.Identified); !ok {
+			source = identified{source}
+		}
+		return open(t, g, source, dir)
+	}, indextest.Full)
 }
+
+// An identified source has the identity that a graph needs.
+type identified struct{ index.Source }
+
+func (identified) Identity(context.Context) (string, error) { return "identified", nil }
 
 // names are the entities in the documents of the tests.
 var names = []string{
