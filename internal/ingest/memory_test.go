@@ -216,12 +216,12 @@ func (m *memory) Passages(context.Context, []string) ([]assay.Passage, error) {
 	return nil, errors.New("not kept here")
 }
 
-func (m *memory) Collections(context.Context) ([]store.Collection, error) {
+func (m *memory) Collection(_ context.Context, name string) (store.Collection, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var cs []store.Collection
-	for name, require := range m.collections {
-		cs = append(cs, store.Collection{Name: name, RequireACL: require})
+	require, ok := m.collections[name]
+	if !ok {
+		return store.Collection{}, assay.ErrNotFound
 	}
-	return cs, nil
+	return store.Collection{Name: name, RequireACL: require}, nil
 }
