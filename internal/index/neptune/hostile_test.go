@@ -54,6 +54,7 @@ func TestForeignRows(t *testing.T) {
 			t.Parallel()
 			f, _, _, x, entries := world(t)
 			changed := false
+			f.mu.Lock()
 			f.after = func(statement string, rows []object) any {
 				if statement == test.statement {
 					for _, r := range rows {
@@ -63,11 +64,14 @@ func TestForeignRows(t *testing.T) {
 				}
 				return rows
 			}
+			f.mu.Unlock()
 			q := assay.Query{Text: "Ada Lovelace", Collections: []string{"c"}}
 			if test.statement == readMetadata {
 				q.Filter = assay.Filter{Op: assay.OpEquals, Key: "none", Value: assay.NumberValue(1)}
 			}
 			chunks, err := walkedBy(t.Context(), x, assay.Principal{User: "ann"}, q, entries...)
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			if !changed || len(chunks) > 0 || !errors.Is(err, assay.ErrUnavailable) {
 				t.Errorf("changed %v, %d chunks, %v; want ErrUnavailable", changed, len(chunks), err)
 			}
@@ -79,12 +83,14 @@ func TestForeignRows(t *testing.T) {
 func TestMoreRows(t *testing.T) {
 	t.Parallel()
 	f, _, _, x, entries := world(t)
+	f.mu.Lock()
 	f.after = func(statement string, rows []object) any {
 		if statement == readNamed {
 			return append(rows, rows...)
 		}
 		return rows
 	}
+	f.mu.Unlock()
 	if chunks, err := walked(t.Context(), x, assay.Local(), entries...); !errors.Is(err, assay.ErrUnavailable) || len(chunks) > 0 {
 		t.Errorf("%d chunks, %v", len(chunks), err)
 	}
@@ -133,6 +139,7 @@ func TestFailures(t *testing.T) {
 			f, _, source, x, entries := world(t)
 			var failing bool
 			sent := 0
+			f.mu.Lock()
 			f.before = func(_ int, statement string, w http.ResponseWriter) bool {
 				if failing {
 					sent++
@@ -140,14 +147,18 @@ func TestFailures(t *testing.T) {
 				}
 				return failing
 			}
+			f.mu.Unlock()
 			set := func(v bool) { f.mu.Lock(); defer f.mu.Unlock(); failing, sent = v, 0 }
 			set(true)
 			chunks, err := walked(t.Context(), x, assay.Local(), entries...)
 			if len(chunks) > 0 || !errors.Is(err, assay.ErrUnavailable) {
 				t.Errorf("Walk = %d chunks, %v, want ErrUnavailable", len(chunks), err)
 			}
-			if again := sent > 1; again != test.again || sent > readAttempts {
-				t.Errorf("%d requests", sent)
+			f.mu.Lock()
+			requests := sent
+			f.mu.Unlock()
+			if again := requests > 1; again != test.again || requests > readAttempts {
+				t.Errorf("%d requests", requests)
 			}
 			for _, credential := range []string{"wJalrXUtnFEMI", "AKIDEXAMPLE", "FwoGZXIvYXdz", "http://"} {
 				if err != nil && strings.Contains(err.Error(), credential) {
@@ -188,6 +199,7 @@ func TestRecovers(t *testing.T) {
 		func(w http.ResponseWriter) { refuse(w, http.StatusConflict, "ConflictException", "concurrent") },
 		func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 	}
+	f.mu.Lock()
 	f.before = func(call int, _ string, w http.ResponseWriter) bool {
 		if call%2 == 0 {
 			answers[call/2%len(answers)](w)
@@ -195,6 +207,7 @@ func TestRecovers(t *testing.T) {
 		return call%2 == 0
 	}
 	f.record = func(statement string, p object) { f.execute(statement, p) } // the reply of the first is lost
+	f.mu.Unlock()
 	for i := range 5 {
 		source.Put(indextest.NewEntry("c", fmt.Sprint("d", i), "Engines", "there is Lord Byron."))
 		flush(t, x)

@@ -38,6 +38,7 @@ func killAt(t *testing.T, kill int, acted bool) (done bool) {
 	source.Delete(entries[1].Document.ID)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
+	f.mu.Lock()
 	from := f.calls
 	f.before = func(call int, statement string, w http.ResponseWriter) bool {
 		if call-from == kill {
@@ -46,6 +47,7 @@ func killAt(t *testing.T, kill int, acted bool) (done bool) {
 		}
 		return false
 	}
+	f.mu.Unlock()
 	if err := x.Flush(ctx); err == nil && context.Cause(ctx) == nil {
 		return true
 	}
@@ -86,12 +88,14 @@ func TestRepeated(t *testing.T) {
 			f.execute(c.statement, c.parameters)
 		}
 	}
+	f.mu.Lock()
 	f.record = func(statement string, p object) {
 		f.execute(statement, p)
 		if strings.Contains(statement, "$step") {
 			late = append(late, call{statement, p})
 		}
 	}
+	f.mu.Unlock()
 	entry := func(i int, body string) indextest.Entry {
 		return indextest.NewEntry("c", fmt.Sprint("d", i), "Engines", body)
 	}
@@ -117,16 +121,20 @@ func TestSuperseded(t *testing.T) {
 	source.Put(indextest.NewEntry("c", "d3", "Lives", "there is Lord Byron."))
 	for _, statement := range []string{claimState, removePassages, writeDocuments, writePassages, writeNames, commitState} {
 		source.Put(indextest.NewEntry("c", "d4", "Lives", "there is Lord Byron, "+statement[:20]))
+		f.mu.Lock()
 		f.before = func(_ int, asked string, _ http.ResponseWriter) bool {
 			if asked == statement {
 				f.nodes[x.tenant.state()].props["claim"] = "another"
 			}
 			return false
 		}
+		f.mu.Unlock()
 		if err := x.Flush(t.Context()); !errors.Is(err, assay.ErrLocked) {
 			t.Errorf("claimed before %.40s…: %v, want ErrLocked", statement, err)
 		}
+		f.mu.Lock()
 		f.before = nil
+		f.mu.Unlock()
 		compareUnflushed(t, x, source)
 	}
 	flush(t, x)
@@ -167,11 +175,13 @@ func TestLarge(t *testing.T) {
 		parts = append(parts, fmt.Sprintf("there is Ada Lovelace beside Lady Number%d of the house.", i))
 	}
 	source.Put(indextest.NewEntry("c", "d", "Engines", parts...))
+	f.mu.Lock()
 	f.record = func(statement string, p object) {
 		if rows, ok := p["rows"].([]any); ok && (len(rows) == 0 || len(rows) > maxRows) {
 			t.Errorf("%d rows in %.30s…", len(rows), statement)
 		}
 	}
+	f.mu.Unlock()
 	x := open(t, g, source, t.TempDir())
 	flush(t, x)
 	compareFor(t, x, source, accesses[:1], queries[:1])
