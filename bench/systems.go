@@ -65,11 +65,17 @@ func openOwn(ctx context.Context, dir string, source sharedSource) (*indexSystem
 
 // openPGVector opens the index in the database of a URL, which must be empty.
 func openPGVector(ctx context.Context, database string, source sharedSource, probe []float32) (*indexSystem, error) {
-	open := func(ctx context.Context) (engine.Index, error) { return pgvector.Open(ctx, database, source) }
-	x, err := pgvector.Open(ctx, database, source)
+	indexes, err := pgvector.Connect(database)
 	if err != nil {
 		return nil, err
 	}
+	open := func(ctx context.Context) (engine.Index, error) { return indexes.Open(ctx, source) }
+	opened, err := indexes.Open(ctx, source)
+	if err != nil {
+		indexes.Close()
+		return nil, err
+	}
+	x := pgvectorIndex{opened, indexes}
 	settle := func(ctx context.Context) error { // the first search has the graph built
 		_, err := x.Nearest(ctx, access(groupAll), assay.Query{Limit: 1}, index.Vector{Model: source.model, Metric: index.Cosine, Values: probe})
 		return errors.Join(err, x.Settle(ctx))
@@ -82,6 +88,18 @@ func openPGVector(ctx context.Context, database string, source sharedSource, pro
 		return withChildren(pid)
 	}
 	return &indexSystem{Index: x, title: "pgvector", source: source, open: open, settled: settle, bytes: x.Size, pids: processes}, nil
+}
+
+// A pgvectorIndex is the index of a database that it closes.
+type pgvectorIndex struct {
+	*pgvector.Index
+	indexes *pgvector.Database
+}
+
+func (x pgvectorIndex) Close() error {
+	err := x.Index.Close()
+	x.indexes.Close()
+	return err
 }
 
 // postmaster returns the process ID of a database's server, which runs on this machine.
