@@ -38,6 +38,27 @@ const (
 // Content that must not be shown is left out as by Run. The grant, the tenant and the access to the
 // documents that the run has read are checked again every few seconds and before the answer.
 func (s *Session) Follow(ctx context.Context, id string, after int) iter.Seq2[Event, error] {
+	events := s.follow(ctx, id, after)
+	return func(yield func(Event, error) bool) {
+		for ev, err := range events {
+			if !yield(ev, interrupted(id, err)) {
+				return
+			}
+		}
+	}
+}
+
+// interrupted returns the error with which the events of a run end. If the store did not answer, that is not the
+// end of the run, which goes on elsewhere or later.
+func interrupted(id string, err error) error {
+	if _, ofRun := errors.AsType[*RunError](err); ofRun || !errors.Is(err, assay.ErrUnavailable) {
+		return err
+	}
+	return &RunError{Run: id, Resumable: true, Err: err}
+}
+
+// follow is Follow without interrupted.
+func (s *Session) follow(ctx context.Context, id string, after int) iter.Seq2[Event, error] {
 	return each(ctx, s, "Follow", func(c *sessionCall) (iter.Seq2[Event, error], error) {
 		if after < -1 {
 			return nil, fmt.Errorf("follow run %s after step %d: %w", id, after, assay.ErrInvalid)
@@ -54,7 +75,7 @@ func (s *Session) Follow(ctx context.Context, id string, after int) iter.Seq2[Ev
 				return nil
 			}
 			if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
-				yield(Event{}, f.interrupted(err))
+				yield(Event{}, err)
 			}
 		}, nil
 	})
@@ -98,15 +119,6 @@ func (f *follower) open(ctx context.Context) error {
 		return err
 	}
 	return f.check(ctx)
-}
-
-// interrupted returns the error with which the events end. If the store did not answer, that is not the end of the
-// run, which goes on elsewhere or later.
-func (f *follower) interrupted(err error) error {
-	if _, ofRun := errors.AsType[*RunError](err); ofRun || !errors.Is(err, assay.ErrUnavailable) {
-		return err
-	}
-	return &RunError{Run: f.id, Resumable: true, Err: err}
 }
 
 // load reads the run and what is withheld of it.

@@ -10,7 +10,6 @@ import (
 
 // TestFollowInterrupted tells a run that has failed from a store that does not answer, after which the run may go on.
 func TestFollowInterrupted(t *testing.T) {
-	f := &follower{id: "r"}
 	for _, x := range []struct {
 		err       error
 		ofRun     bool
@@ -19,10 +18,11 @@ func TestFollowInterrupted(t *testing.T) {
 		{fmt.Errorf("journal of run r: %w: the connection was lost", assay.ErrUnavailable), true, true},
 		{&RunError{Run: "r", Err: fmt.Errorf("a model: %w", assay.ErrUnavailable)}, true, false},
 		{fmt.Errorf("run r: %w", assay.ErrForbidden), false, false},
+		{nil, false, false},
 	} {
-		got := f.interrupted(x.err)
+		got := interrupted("r", x.err)
 		ended, ofRun := errors.AsType[*RunError](got)
-		if ofRun != x.ofRun || ofRun && ended.Resumable != x.resumable || !errors.Is(got, x.err) {
+		if ofRun != x.ofRun || ofRun && ended.Resumable != x.resumable || x.err != nil && !errors.Is(got, x.err) {
 			t.Errorf("%v becomes %#v", x.err, got)
 		}
 	}

@@ -225,8 +225,8 @@ func (l *load) checkDocuments(ctx context.Context, i int) error {
 	return nil
 }
 
-// checkSearches searches for some documents by their first words and the word that only they have. The index
-// may be behind the documents, so that the first search waits.
+// checkSearches searches for some documents by the word that only they have. The index may be behind the
+// documents, so that the first search waits.
 func (l *load) checkSearches(ctx context.Context, i int) error {
 	c, want := l.clients[i], l.acknowledged[i]
 	numbers := make([]int, 0, len(want))
@@ -242,7 +242,7 @@ func (l *load) checkSearches(ctx context.Context, i int) error {
 		d := document{number: n, version: want[n]}
 		found, shown := 0, time.Now()
 		err := eventually(ctx, findTime, fmt.Sprintf("version %d of %s of %s is not found once", d.version, d.name(), c.tenant.name), func() bool {
-			found = l.search(ctx, c, d, i)
+			found = l.search(ctx, c, d)
 			if time.Since(shown) > 10*time.Second {
 				shown = time.Now()
 				l.o.log("version %d of %s of %s is found %d times", d.version, d.name(), c.tenant.name, found)
@@ -258,7 +258,7 @@ func (l *load) checkSearches(ctx context.Context, i int) error {
 			continue
 		}
 		d.version = 1
-		if found := l.search(ctx, c, d, i); found != 0 {
+		if found := l.search(ctx, c, d); found != 0 {
 			l.report.fail("the old version of %s of %s is found %d times", d.name(), c.tenant.name, found)
 		}
 	}
@@ -267,14 +267,12 @@ func (l *load) checkSearches(ctx context.Context, i int) error {
 
 // search returns how many hits have the word of a document's version. They must be of the document. It is negative
 // if the search failed.
-func (l *load) search(ctx context.Context, c *client, d document, i int) (found int) {
+func (l *load) search(ctx context.Context, c *client, d document) (found int) {
 	word := d.token(c.tenant)
-	words := strings.Fields(l.texts.passages[d.number*len(l.clients)+i])
-	query := url.QueryEscape(strings.Join(append(words[:min(len(words), 8):min(len(words), 8)], word), " "))
 	var results struct {
 		Hits []struct{ URI, Text string }
 	}
-	if err := c.get(ctx, "/api/v1/search?limit=20&q="+query, &results); err != nil {
+	if err := c.get(ctx, "/api/v1/search?mode=text&limit=20&q="+word, &results); err != nil {
 		l.report.fail("search: %v", err)
 		return -1
 	}
