@@ -49,8 +49,8 @@ func (b *bench) compareServers(ctx context.Context) (err error) {
 	return b.askSystems(ctx, systems)
 }
 
-// openSystems opens assay's index and those of the servers that are there. After an error the caller
-// must close what was opened.
+// openSystems opens assay's index and those of the servers that are there. The caller closes the systems
+// that it returns, also after an error.
 func (b *bench) openSystems(ctx context.Context) (systems []system, err error) {
 	source := sharedSource{newSource(b.corpus, b.vectors), b.encoder.Model()}
 	add := func(s system, err error) error {
@@ -276,7 +276,7 @@ func (p *part) addTimes(row string, wall []time.Duration, cpu time.Duration) {
 	p.addDuration(row, "CPU", milliseconds, cpu)
 }
 
-// turns holds what was measured of a system when it took turns with others.
+// turns holds the times of a system's searches, which alternated with those of the other systems.
 type turns struct {
 	wall    []time.Duration
 	cpu     time.Duration // per call, of servers and client

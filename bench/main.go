@@ -19,7 +19,10 @@
 //	run.go       the comparisons, from start to end
 //	whole.go     assay search as a process, on a data directory of the corpus
 //	compare.go   pgvector, OpenSearch and Weaviate: ingest, search, ask
-//	systems.go, weaviate.go, shared.go, processes.go   those systems, what they hold, what they use
+//	systems.go   assay's own and shared indexes, as compare.go measures them
+//	weaviate.go  Weaviate, over gRPC
+//	shared.go    the documents of the comparison, with ACLs
+//	processes.go processor time and memory of the servers
 //	grow.go      growth, opening, changing, searching beside merges
 //	measure.go   how a cost is measured
 //	table.go     the output formats
@@ -113,7 +116,7 @@ func start(ctx context.Context, args []string) error {
 }
 
 // measure runs the whole benchmark in a folder that is removed afterwards. After an error the report
-// has what was measured before.
+// has the measurements that were complete.
 func measure(ctx context.Context, o options, testdata string) (*report, error) {
 	dir, err := os.MkdirTemp(o.dir, "assay-bench-")
 	if err != nil {
@@ -196,7 +199,7 @@ func (o options) check(rest []string) error {
 		return errors.New("-queries and -rounds must be at least 1, -dimensions at least 2")
 	case (o.vectors == "") != (o.vectorQueries == "") && !o.search:
 		return errors.New("-vectors and -vector-queries belong together: vectors of one model are compared with each other only")
-	case o.search && o.compare || o.compare && (o.asks < 0 || o.period <= 0):
+	case o.compare && (o.search || o.asks < 0 || o.period <= 0):
 		return errors.New("-compare goes with neither -search nor a negative -asks or -period")
 	}
 	for _, e := range o.engines {

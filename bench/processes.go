@@ -78,7 +78,7 @@ func withChildren(parent int) ([]int, error) {
 	return all, nil
 }
 
-// memoryOf returns the bytes of memory that processes hold beside mapped files. What they share counts
+// memoryOf returns the memory of processes in bytes, without mapped files. Memory that they share counts
 // once.
 func memoryOf(pids []int) (int64, error) {
 	total := int64(0)

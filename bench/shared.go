@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/internal/index"
 )
 
-// A sharedSource provides a corpus as it is in the store that dataDirectory makes, with the same IDs
-// and the model's name, but with lists of those who may see each document.
+// A sharedSource is the source of a corpus with an ACL for each document. IDs and the name of the model
+// are those of the store that dataDirectory makes.
 type sharedSource struct {
 	*source
 	model string

@@ -87,8 +87,8 @@ func (w *weaviate) size(context.Context) (int64, error) {
 	return folderSize(filepath.Join(w.rig, "data"))
 }
 
-// class is the schema: one text with title and heading before it, and who may see it. What is not
-// said is Weaviate's default.
+// class is the schema: a text, which begins with title and heading, and the readers of its document.
+// Everything else is Weaviate's default.
 const class = `{"class": "` + weaviateClass + `", "vectorizer": "none", "vectorIndexConfig": {"distance": "cosine"}, "properties": [
 	{"name": "text", "dataType": ["text"], "indexFilterable": false, "indexSearchable": true},
 	{"name": "seen", "dataType": ["text[]"], "tokenization": "field", "indexFilterable": true, "indexSearchable": false}]}`

@@ -170,7 +170,7 @@ func (p *program) open(ctx context.Context) (*agent, error) {
 	return a, nil
 }
 
-// Close closes what is open: the engine, its store and the indexes.
+// Close closes the engine, its store and the indexes, those of them that are open.
 func (a *agent) Close() error {
 	var errs []error
 	if a.Engine != nil {

@@ -203,7 +203,9 @@ type shownRow struct {
 
 // shows reports whether a row is in the scope.
 func (s *scope) shows(r shownRow) bool {
-	if r.Tenant != string(s.tenant) || r.Document == "" || r.Sequence < 1 || r.Sequence > s.sequence || len(r.Readers) == 0 {
+	complete := r.Document != "" && len(r.Readers) > 0
+	current := r.Sequence >= 1 && r.Sequence <= s.sequence
+	if r.Tenant != string(s.tenant) || !complete || !current {
 		return false
 	}
 	for _, name := range r.Readers {
@@ -211,9 +213,13 @@ func (s *scope) shows(r shownRow) bool {
 			return false
 		}
 	}
-	_, changed := slices.BinarySearch(s.changed, r.Document)
-	_, kept := slices.BinarySearch(s.documents, r.Document)
-	return !changed && (kept || s.documents == nil) && (s.everywhere || slices.Contains(s.collections, r.Collection))
+	if _, changed := slices.BinarySearch(s.changed, r.Document); changed {
+		return false
+	}
+	if _, kept := slices.BinarySearch(s.documents, r.Document); !kept && s.documents != nil {
+		return false
+	}
+	return s.everywhere || slices.Contains(s.collections, r.Collection)
 }
 
 // Close implements index.Graph.

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,8 +20,8 @@ import (
 // TestMeasure prints the costs of searches beside those of the index of package index, on as many
 // chunks of real text as ASSAY_MEASURE says. Half of the documents have an ACL that excludes the
 // second access. Vectors are by the embedded encoder for the first chunks, as many as
-// ASSAY_MEASURE_ENCODED says (all); each other is one of them moved by half the difference of two
-// others, which keeps the directions in which they vary. They are cached, see package quality.
+// ASSAY_MEASURE_ENCODED says (all), and by indextest.MoreVectors for the others. They are cached, see
+// package quality.
 func TestMeasure(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("ASSAY_MEASURE"))
 	if err != nil {
@@ -57,7 +54,7 @@ type measurement struct {
 
 func newMeasurement(t *testing.T, n int) *measurement {
 	source := indextest.NewSource("measure")
-	entries, texts := realChunks(t, n)
+	entries, texts := indextest.RealChunks(t, n)
 	source.Put(entries...)
 	encoder := quality.Encoder(t)
 	encoded, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_MEASURE_ENCODED"), strconv.Itoa(n)))
@@ -68,7 +65,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	vectors := make(map[string][]float32)
 	for _, e := range entries {
 		for _, c := range e.Chunks {
-			vectors[c.ID] = between(known, len(vectors))
+			vectors[c.ID] = indextest.MoreVectors(known, len(vectors))
 		}
 	}
 	t.Logf("%d documents, %d chunks, %d vectors", len(entries), n, len(vectors))
@@ -78,7 +75,7 @@ func newMeasurement(t *testing.T, n int) *measurement {
 	}
 	t.Cleanup(func() { own.Close() })
 	x := opener(t, defaultSettings)(t, source, t.TempDir()).(*Index)
-	m := &measurement{own: own, x: x}
+	m := &measurement{own: own, x: x, questions: indextest.Questions(t, 70)}
 	for _, ix := range []index.Index{own, x} {
 		began := time.Now()
 		if err := ix.Flush(t.Context()); err != nil {
@@ -93,13 +90,6 @@ func newMeasurement(t *testing.T, n int) *measurement {
 			t.Fatal(err)
 		}
 		t.Logf("%T: vectors in %.1f s", ix, time.Since(began).Seconds())
-	}
-	for _, set := range []string{"scifact-train", "hotpotqa-train100", "mtrag-un-reference"} {
-		for i, r := range indextest.ReadRows(t, filepath.Join(indextest.Data(t), "retrieval", set, "queries.jsonl")) {
-			if i < 70 {
-				m.questions = append(m.questions, r.Text)
-			}
-		}
 	}
 	queries, err := encoder.Embed(t.Context(), llm.Query, m.questions)
 	if err != nil {
@@ -140,62 +130,6 @@ func encodePassages(t *testing.T, encoder llm.Embedder, texts []string) [][]floa
 		}
 	}
 	return list
-}
-
-// between returns vector i of an extended set of unit vectors.
-func between(known [][]float32, i int) []float32 {
-	if i < len(known) {
-		return known[i]
-	}
-	random := rand.New(rand.NewPCG(5, uint64(i)))
-	v := slices.Clone(known[i%len(known)])
-	a, b := known[random.IntN(len(known))], known[random.IntN(len(known))]
-	sum := 0.0
-	for j := range v {
-		v[j] += (a[j] - b[j]) / 2
-		sum += float64(v[j]) * float64(v[j])
-	}
-	for j := range v {
-		v[j] /= float32(math.Sqrt(sum))
-	}
-	return v
-}
-
-// realChunks returns n chunks of about 120 words of the shared corpora and retrieval sets, in
-// documents of up to eight. If the texts are too short, they are cut again at other places.
-func realChunks(t *testing.T, n int) ([]indextest.Entry, []string) {
-	files, err := filepath.Glob(filepath.Join(indextest.Data(t), "*", "*.jsonl"))
-	more, moreErr := filepath.Glob(filepath.Join(indextest.Data(t), "retrieval", "*", "corpus.jsonl"))
-	if err != nil || moreErr != nil {
-		t.Fatal(err, moreErr)
-	}
-	random := rand.New(rand.NewPCG(1, 1))
-	var entries []indextest.Entry
-	var texts []string
-	for shift := 0; len(texts) < n; shift += 37 {
-		for _, file := range append(slices.DeleteFunc(files, func(f string) bool { return !strings.Contains(f, "corpora") }), more...) {
-			for _, r := range indextest.ReadRows(t, file) {
-				words := strings.Fields(r.Text)
-				words = words[min(shift, len(words)):]
-				for part := 0; len(words) > 40 && len(texts) < n; part++ {
-					var chunks []string
-					for len(words) > 40 && len(chunks) < 8 && len(texts)+len(chunks) < n {
-						size := min(len(words), 80+random.IntN(80))
-						chunks = append(chunks, strings.Join(words[:size], " "))
-						words = words[size:]
-					}
-					texts = append(texts, chunks...)
-					e := indextest.NewEntry("c", fmt.Sprint(file, r.ID, r.Title, len(entries)), r.Title, chunks...)
-					e.Document.Metadata = assay.Metadata{"share": assay.NumberValue(random.Float64())}
-					if random.IntN(2) == 0 {
-						e.Document.ACL = assay.ACL{Restricted: true, Allow: []string{"user:ann"}}
-					}
-					entries = append(entries, e)
-				}
-			}
-		}
-	}
-	return entries, texts
 }
 
 // compare prints the costs of text, vector and hybrid searches, taking turns, and how many of the ten
