@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/prefetch"
 )
 
 // Limits of what one statement returns.
@@ -19,50 +19,19 @@ const (
 	maxEntities = 1000
 )
 
-// A passageGraph is the graph of the passages that a search may find. It knows what it has prefetched
-// (see graph.Prefetcher), and asking for anything else is an error.
+// A passageGraph is the graph of the passages that a search may find. See prefetch.Graph.
 type passageGraph struct {
+	*prefetch.Graph
 	x     *Index
 	scope *scope // nil: there are no passages
-	total int
 
-	passages []passage
-	numbers  map[string]uint64 // passage numbers by chunk
-	entities []entityNode
-	byKey    map[string]uint32 // entity numbers by key
-}
-
-// A passage is a passage that has been seen.
-type passage struct {
-	chunk string
-	read  bool
-	names []naming // sorted by key
-}
-
-// A naming is an entity that a passage names.
-type naming struct {
-	entity uint32
-	title  bool
-}
-
-// An entityNode is an entity that has been seen.
-type entityNode struct {
-	key   string
-	count int // of the passages that name it; -1: not read
-	named []share
-	read  bool // named has all passages
-}
-
-// A share is a passage that names an entity.
-type share struct {
-	passage uint64
-	title   bool
 }
 
 // Graph returns the graph of the passages that a search for q by access may find: those of the last
 // Flush, without the documents that changed since. Its type implements graph.Prefetcher.
 func (x *Index) Graph(ctx context.Context, access assay.Access, q assay.Query) (index.Graph, error) {
-	g := &passageGraph{x: x, numbers: make(map[string]uint64), byKey: make(map[string]uint32)}
+	g := &passageGraph{x: x}
+	g.Graph = prefetch.New(g.fetch)
 	if access.IsZero() {
 		return g, nil
 	}
@@ -106,7 +75,7 @@ func (g *passageGraph) start(ctx context.Context, access assay.Access, q assay.Q
 	if len(rows) != 1 || rows[0].Passages == nil || *rows[0].Passages < 0 {
 		return errReply
 	}
-	g.scope, g.total = s, *rows[0].Passages
+	g.scope, g.Total = s, *rows[0].Passages
 	return nil
 }
 
@@ -222,95 +191,9 @@ func (s *scope) shows(r shownRow) bool {
 	return s.everywhere || slices.Contains(s.collections, r.Collection)
 }
 
-// Close implements index.Graph.
-func (g *passageGraph) Close() {}
-
-// Passages implements index.Graph.
-func (g *passageGraph) Passages() int { return g.total }
-
-// Passage implements index.Graph. It knows the passages that have been prefetched.
-func (g *passageGraph) Passage(chunk string) (passage uint64, ok bool) {
-	passage, ok = g.numbers[chunk]
-	return passage, ok
-}
-
-// Chunk implements index.Graph.
-func (g *passageGraph) Chunk(passage uint64) string { return g.passages[passage].chunk }
-
-// Compare implements index.Graph.
-func (g *passageGraph) Compare(a, b uint64) int {
-	return strings.Compare(g.passages[a].chunk, g.passages[b].chunk)
-}
-
-// Entity implements index.Graph.
-func (g *passageGraph) Entity(key string) uint32 {
-	n, ok := g.byKey[key]
-	if !ok {
-		n = uint32(len(g.entities))
-		g.byKey[key] = n
-		g.entities = append(g.entities, entityNode{key: key, count: -1})
-	}
-	return n
-}
-
-// Key implements index.Graph.
-func (g *passageGraph) Key(entity uint32) string { return g.entities[entity].key }
-
-// Entities implements index.Graph.
-func (g *passageGraph) Entities(passage uint64, f func(entity uint32, title bool)) error {
-	p := &g.passages[passage]
-	if !p.read {
-		return fmt.Errorf("graph: the entities of chunk %s were not prefetched", p.chunk)
-	}
-	for _, n := range p.names {
-		f(n.entity, n.title)
-	}
-	return nil
-}
-
-// Count implements index.Graph.
-func (g *passageGraph) Count(entity uint32) (int, error) {
-	e := &g.entities[entity]
-	if e.count < 0 {
-		return 0, fmt.Errorf("graph: the passages of entity %q were not counted", e.key)
-	}
-	return e.count, nil
-}
-
-// Named implements index.Graph.
-func (g *passageGraph) Named(entity uint32, f func(passage uint64, title bool)) error {
-	e := &g.entities[entity]
-	if !e.read {
-		return fmt.Errorf("graph: the passages of entity %q were not prefetched", e.key)
-	}
-	for _, s := range e.named {
-		f(s.passage, s.title)
-	}
-	return nil
-}
-
-// PrefetchStart implements graph.Prefetcher.
-func (g *passageGraph) PrefetchStart(ctx context.Context, chunks, keys []string) error {
-	for _, key := range keys {
-		g.Entity(key)
-	}
-	return g.prefetch(ctx, chunks, nil)
-}
-
-// Prefetch implements graph.Prefetcher.
-func (g *passageGraph) Prefetch(ctx context.Context, passages []uint64, entities []uint32) error {
-	var chunks []string
-	for _, n := range passages {
-		if p := &g.passages[n]; !p.read {
-			chunks = append(chunks, p.chunk)
-		}
-	}
-	return g.prefetch(ctx, chunks, entities)
-}
-
-// prefetch reads the passages of chunks, the passages that name entities, and the counts of all
+// fetch reads the passages of chunks, the passages that name entities, and the counts of all
 // entities that have been seen.
-func (g *passageGraph) prefetch(ctx context.Context, chunks []string, entities []uint32) error {
+func (g *passageGraph) fetch(ctx context.Context, chunks []string, entities []uint32) error {
 	err := g.readPassages(ctx, chunks)
 	if err == nil {
 		err = g.readNamed(ctx, entities)
@@ -322,17 +205,6 @@ func (g *passageGraph) prefetch(ctx context.Context, chunks []string, entities [
 		return fmt.Errorf("graph: %w", err)
 	}
 	return nil
-}
-
-// number returns the number of a chunk's passage.
-func (g *passageGraph) number(chunk string) uint64 {
-	n, ok := g.numbers[chunk]
-	if !ok {
-		n = uint64(len(g.passages))
-		g.numbers[chunk] = n
-		g.passages = append(g.passages, passage{chunk: chunk})
-	}
-	return n
 }
 
 // readPassages reads the passages of chunks, with what they name.
@@ -357,21 +229,21 @@ func (g *passageGraph) readPassages(ctx context.Context, chunks []string) error 
 			if !g.scope.shows(r.shownRow) || !slices.Contains(part, r.Chunk) {
 				return errForeignRow
 			}
-			p := &g.passages[g.number(r.Chunk)]
-			if p.read {
+			n := g.Number(r.Chunk)
+			if g.SeenPassages[n].Read {
 				continue
 			}
-			p.read = true
-			for _, n := range r.Names {
+			var names []prefetch.Name
+			for _, name := range r.Names {
 				switch {
-				case n.Key == nil && n.Title == nil: // it names nothing
-				case n.Key == nil || n.Title == nil:
+				case name.Key == nil && name.Title == nil: // it names nothing
+				case name.Key == nil || name.Title == nil:
 					return errReply
 				default:
-					p.names = append(p.names, naming{g.Entity(*n.Key), *n.Title})
+					names = append(names, prefetch.Name{Entity: g.Entity(*name.Key), Title: *name.Title})
 				}
 			}
-			slices.SortFunc(p.names, func(a, b naming) int { return strings.Compare(g.Key(a.entity), g.Key(b.entity)) })
+			g.SetNames(n, names)
 		}
 	}
 	return nil
@@ -382,21 +254,21 @@ func (g *passageGraph) readNamed(ctx context.Context, entities []uint32) error {
 	var part []uint32
 	size := 0
 	for _, n := range entities {
-		e := &g.entities[n]
-		if e.read || slices.Contains(part, n) {
+		e := &g.SeenEntities[n]
+		if e.Read || slices.Contains(part, n) {
 			continue
 		}
 		if g.scope == nil {
-			e.read = true
+			e.Read = true
 			continue
 		}
-		if size+max(0, e.count) > maxNamed || len(part) >= maxEntities {
+		if size+max(0, e.Count) > maxNamed || len(part) >= maxEntities {
 			if err := g.readPart(ctx, part); err != nil {
 				return err
 			}
 			part, size = nil, 0
 		}
-		part, size = append(part, n), size+max(0, e.count)
+		part, size = append(part, n), size+max(0, e.Count)
 	}
 	return g.readPart(ctx, part)
 }
@@ -416,21 +288,21 @@ func (g *passageGraph) readPart(ctx context.Context, part []uint32) error {
 		return err
 	}
 	for _, r := range rows {
-		n, known := g.byKey[r.Key]
+		n, known := g.Lookup(r.Key)
 		switch {
 		case !g.scope.shows(r.shownRow) || !known || !slices.Contains(part, n):
 			return errForeignRow
 		case r.Chunk == "" || r.Title == nil:
 			return errReply
 		}
-		e := &g.entities[n]
-		e.named = append(e.named, share{g.number(r.Chunk), *r.Title})
-		if len(e.named) > e.count {
+		e := &g.SeenEntities[n]
+		e.Named = append(e.Named, prefetch.Share{Passage: g.Number(r.Chunk), Title: *r.Title})
+		if len(e.Named) > e.Count {
 			return errReply
 		}
 	}
 	for _, n := range part {
-		g.entities[n].read = true
+		g.SeenEntities[n].Read = true
 	}
 	return nil
 }
@@ -438,22 +310,16 @@ func (g *passageGraph) readPart(ctx context.Context, part []uint32) error {
 func (g *passageGraph) entityIDs(part []uint32) []string {
 	ids := make([]string, len(part))
 	for i, n := range part {
-		ids[i] = g.scope.tenant.entity(g.entities[n].key)
+		ids[i] = g.scope.tenant.entity(g.SeenEntities[n].Key)
 	}
 	return ids
 }
 
 // count reads the counts of the entities that have none yet.
 func (g *passageGraph) count(ctx context.Context) error {
-	var unknown []uint32
-	for n := range g.entities {
-		if g.entities[n].count < 0 {
-			unknown = append(unknown, uint32(n))
-		}
-	}
-	for part := range slices.Chunk(unknown, maxEntities) {
+	for part := range slices.Chunk(g.Uncounted(), maxEntities) {
 		for _, n := range part {
-			g.entities[n].count = 0
+			g.SeenEntities[n].Count = 0
 		}
 		if g.scope == nil {
 			continue
@@ -466,14 +332,14 @@ func (g *passageGraph) count(ctx context.Context) error {
 			return err
 		}
 		for _, r := range rows {
-			n, known := g.byKey[r.Key]
+			n, known := g.Lookup(r.Key)
 			switch {
 			case !known || !slices.Contains(part, n):
 				return errForeignRow
-			case r.Passages < 1 || r.Passages > g.total:
+			case r.Passages < 1 || r.Passages > g.Total:
 				return errReply
 			}
-			g.entities[n].count = r.Passages
+			g.SeenEntities[n].Count = r.Passages
 		}
 	}
 	return nil

@@ -5,60 +5,30 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/entity"
 	"github.com/assay-rag/assay/internal/index"
+	"github.com/assay-rag/assay/internal/index/prefetch"
 )
 
-// A remoteGraph is the graph of the passages that one view lets an access find. It knows what it has
-// prefetched (see graph.Prefetcher), and asking for anything else is an error.
+// A remoteGraph is the graph of the passages that one view lets an access find. See
+// prefetch.Graph.
 type remoteGraph struct {
+	*prefetch.Graph
 	x      *Index
 	view   *view
 	filter object // of the passages; nil: there are none
-	total  int
 
-	passages []graphPassage
-	numbers  map[string]uint64 // passage numbers by chunk
-	entities []graphEntity
-	byKey    map[string]uint32 // entity numbers by key
-}
-
-// A graphPassage is a passage that has been seen.
-type graphPassage struct {
-	chunk string
-	read  bool
-	names []graphName // sorted by key
-}
-
-// A graphName is an entity that a passage names.
-type graphName struct {
-	entity uint32
-	title  bool
-}
-
-// A graphEntity is an entity that has been seen.
-type graphEntity struct {
-	key   string
-	count int // of the passages that name it; -1: not read
-	named []graphShare
-	read  bool // named has all passages
-}
-
-// A graphShare is a passage that names an entity.
-type graphShare struct {
-	passage uint64
-	title   bool
 }
 
 // Graph returns the graph of the passages that a search for q by access may find. It sees what Search
 // sees, and must be used within seconds: the state that it reads is not kept for it. Its type
 // implements graph.Prefetcher.
 func (x *Index) Graph(ctx context.Context, access assay.Access, q assay.Query) (index.Graph, error) {
-	g := &remoteGraph{x: x, numbers: make(map[string]uint64), byKey: make(map[string]uint32)}
+	g := &remoteGraph{x: x}
+	g.Graph = prefetch.New(g.fetch)
 	err := x.read(ctx, func(v *view) error {
 		g.view = v
 		if access.IsZero() {
@@ -77,7 +47,7 @@ func (x *Index) Graph(ctx context.Context, access assay.Access, q assay.Query) (
 		if err := x.cluster.query(ctx, v.state, object{"size": 0, "track_total_hits": true, "query": g.filter}, &answer); err != nil {
 			return err
 		}
-		g.total = answer.Hits.Total.Value
+		g.Total = answer.Hits.Total.Value
 		return nil
 	})
 	if err == nil && g.view == nil && !access.IsZero() {
@@ -89,98 +59,12 @@ func (x *Index) Graph(ctx context.Context, access assay.Access, q assay.Query) (
 	return g, nil
 }
 
-// Close implements index.Graph.
-func (g *remoteGraph) Close() {}
-
-// Passages implements index.Graph.
-func (g *remoteGraph) Passages() int { return g.total }
-
-// Passage implements index.Graph. It knows the passages that have been prefetched.
-func (g *remoteGraph) Passage(chunk string) (passage uint64, ok bool) {
-	passage, ok = g.numbers[chunk]
-	return passage, ok
-}
-
-// Chunk implements index.Graph.
-func (g *remoteGraph) Chunk(passage uint64) string { return g.passages[passage].chunk }
-
-// Compare implements index.Graph.
-func (g *remoteGraph) Compare(a, b uint64) int {
-	return strings.Compare(g.passages[a].chunk, g.passages[b].chunk)
-}
-
-// Entity implements index.Graph.
-func (g *remoteGraph) Entity(key string) uint32 {
-	n, ok := g.byKey[key]
-	if !ok {
-		n = uint32(len(g.entities))
-		g.byKey[key] = n
-		g.entities = append(g.entities, graphEntity{key: key, count: -1})
-	}
-	return n
-}
-
-// Key implements index.Graph.
-func (g *remoteGraph) Key(entity uint32) string { return g.entities[entity].key }
-
-// Entities implements index.Graph.
-func (g *remoteGraph) Entities(passage uint64, f func(entity uint32, title bool)) error {
-	p := &g.passages[passage]
-	if !p.read {
-		return fmt.Errorf("graph: the entities of chunk %s were not prefetched", p.chunk)
-	}
-	for _, n := range p.names {
-		f(n.entity, n.title)
-	}
-	return nil
-}
-
-// Count implements index.Graph.
-func (g *remoteGraph) Count(entity uint32) (int, error) {
-	e := &g.entities[entity]
-	if e.count < 0 {
-		return 0, fmt.Errorf("graph: the passages of entity %q were not counted", e.key)
-	}
-	return e.count, nil
-}
-
-// Named implements index.Graph.
-func (g *remoteGraph) Named(entity uint32, f func(passage uint64, title bool)) error {
-	e := &g.entities[entity]
-	if !e.read {
-		return fmt.Errorf("graph: the passages of entity %q were not prefetched", e.key)
-	}
-	for _, s := range e.named {
-		f(s.passage, s.title)
-	}
-	return nil
-}
-
-// PrefetchStart implements graph.Prefetcher.
-func (g *remoteGraph) PrefetchStart(ctx context.Context, chunks, keys []string) error {
-	for _, key := range keys {
-		g.Entity(key)
-	}
-	return g.prefetch(ctx, chunks, nil)
-}
-
-// Prefetch implements graph.Prefetcher.
-func (g *remoteGraph) Prefetch(ctx context.Context, passages []uint64, entities []uint32) error {
-	var chunks []string
-	for _, n := range passages {
-		if p := &g.passages[n]; !p.read {
-			chunks = append(chunks, p.chunk)
-		}
-	}
-	return g.prefetch(ctx, chunks, entities)
-}
-
-// prefetch reads the passages of chunks, the passages that name entities, and the counts of all
+// fetch reads the passages of chunks, the passages that name entities, and the counts of all
 // entities that have been seen.
-func (g *remoteGraph) prefetch(ctx context.Context, chunks []string, entities []uint32) error {
+func (g *remoteGraph) fetch(ctx context.Context, chunks []string, entities []uint32) error {
 	if g.filter == nil {
-		for i := range g.entities {
-			g.entities[i].count = 0
+		for i := range g.SeenEntities {
+			g.SeenEntities[i].Count = 0
 		}
 		return nil
 	}
@@ -213,22 +97,16 @@ func (g *remoteGraph) readPassages(ctx context.Context, query object, size int) 
 	}
 	var list []uint64
 	for _, r := range rows {
-		n, ok := g.numbers[r.Chunk]
-		if !ok {
-			n = uint64(len(g.passages))
-			g.numbers[r.Chunk] = n
-			g.passages = append(g.passages, graphPassage{chunk: r.Chunk})
-		}
+		n := g.Number(r.Chunk)
 		list = append(list, n)
-		p := &g.passages[n]
-		if p.read {
+		if g.SeenPassages[n].Read {
 			continue
 		}
-		p.read = true
+		var names []prefetch.Name
 		for _, token := range r.Entities {
-			p.names = append(p.names, graphName{g.Entity(unkeyword(token)), slices.Contains(r.Titles, token)})
+			names = append(names, prefetch.Name{Entity: g.Entity(unkeyword(token)), Title: slices.Contains(r.Titles, token)})
 		}
-		slices.SortFunc(p.names, func(a, b graphName) int { return strings.Compare(g.Key(a.entity), g.Key(b.entity)) })
+		g.SetNames(n, names)
 	}
 	return list, nil
 }
@@ -247,31 +125,31 @@ func (g *remoteGraph) readNamed(ctx context.Context, entities []uint32) error {
 			return err
 		}
 		for _, n := range passages {
-			for _, name := range g.passages[n].names {
-				if e := &g.entities[name.entity]; !e.read && wanted[name.entity] {
-					e.named = append(e.named, graphShare{n, name.title})
+			for _, name := range g.SeenPassages[n].Names {
+				if e := &g.SeenEntities[name.Entity]; !e.Read && wanted[name.Entity] {
+					e.Named = append(e.Named, prefetch.Share{Passage: n, Title: name.Title})
 				}
 			}
 		}
 		for n := range wanted {
-			g.entities[n].read = true
+			g.SeenEntities[n].Read = true
 		}
 		clear(wanted)
 		tokens, size = nil, 0
 		return nil
 	}
 	for _, n := range entities {
-		e := &g.entities[n]
-		if e.read || wanted[n] {
+		e := &g.SeenEntities[n]
+		if e.Read || wanted[n] {
 			continue
 		}
-		if size+max(0, e.count) > maxHits || len(wanted) >= maxLookup {
+		if size+max(0, e.Count) > maxHits || len(wanted) >= maxLookup {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 		wanted[n] = true
-		tokens, size = append(tokens, keyword(e.key)), size+max(0, e.count)
+		tokens, size = append(tokens, keyword(e.Key)), size+max(0, e.Count)
 	}
 	return flush()
 }
@@ -281,17 +159,11 @@ const maxCounted = 10_000
 
 // count reads the counts of the entities that have none yet.
 func (g *remoteGraph) count(ctx context.Context) error {
-	var unknown []uint32
-	for n := range g.entities {
-		if g.entities[n].count < 0 {
-			unknown = append(unknown, uint32(n))
-		}
-	}
-	for part := range slices.Chunk(unknown, maxCounted) {
+	for part := range slices.Chunk(g.Uncounted(), maxCounted) {
 		tokens := make([]string, len(part))
 		for i, n := range part {
-			tokens[i] = keyword(g.entities[n].key)
-			g.entities[n].count = 0
+			tokens[i] = keyword(g.SeenEntities[n].Key)
+			g.SeenEntities[n].Count = 0
 		}
 		var answer struct {
 			Aggregations struct {
@@ -313,7 +185,7 @@ func (g *remoteGraph) count(ctx context.Context) error {
 			return err
 		}
 		for _, b := range answer.Aggregations.Entities.Buckets {
-			g.entities[g.Entity(unkeyword(b.Key))].count = b.Count
+			g.SeenEntities[g.Entity(unkeyword(b.Key))].Count = b.Count
 		}
 	}
 	return nil
