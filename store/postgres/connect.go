@@ -75,6 +75,12 @@ const become = `
 SET ROLE ` + appRole + `;
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`
 
+// becomeApp is a step of connecting, so that the end of the caller's time counts as such in it too.
+func becomeApp(ctx context.Context, conn *pgconn.PgConn) error {
+	_, err := conn.Exec(ctx, become).ReadAll()
+	return err
+}
+
 // newConnector opens the pools. The roles must exist.
 func newConnector(c *pgxpool.Config, o options) (*connector, error) {
 	to := &connector{url: c, timeout: o.statementTimeout, wait: connectWait}
@@ -92,10 +98,7 @@ func newConnector(c *pgxpool.Config, o options) (*connector, error) {
 func (c *connector) pool(most int32) (*pgxpool.Pool, error) {
 	config := c.url.Copy()
 	config.MaxConns, config.MinConns = most, 0
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.PgConn().Exec(ctx, become).ReadAll()
-		return err
-	}
+	config.ConnConfig.AfterConnect = becomeApp
 	return pgxpool.NewWithConfig(context.Background(), config)
 }
 
@@ -126,6 +129,9 @@ func (c *connector) dial(ctx context.Context, asApp bool) (*session, error) {
 }
 
 func (c *connector) dialConfig(ctx context.Context, asApp bool, config *pgconn.Config) (*session, error) {
+	if asApp {
+		config.AfterConnect = becomeApp
+	}
 	var conn *pgconn.PgConn
 	err := c.retrying(ctx, func(ctx context.Context) (err error) {
 		conn, err = pgconn.ConnectConfig(ctx, config)
@@ -134,14 +140,7 @@ func (c *connector) dialConfig(ctx context.Context, asApp bool, config *pgconn.C
 	if err != nil {
 		return nil, err
 	}
-	s := sessionOf(conn, c.timeout)
-	if asApp {
-		err = s.script(ctx, become)
-	}
-	if err != nil {
-		return nil, errors.Join(connectError(err), s.Close())
-	}
-	return s, nil
+	return sessionOf(conn, c.timeout), nil
 }
 
 // retrying calls connect until it succeeds, the server refuses the user, or time is up.
@@ -190,12 +189,8 @@ func starting(err error) bool {
 // connectError describes a failed connection without the password of the address, which pgconn
 // leaves out too.
 func connectError(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch pg.Code {
-		case "22023", "42704", "42501": // the role cannot be set
-			return fmt.Errorf("%w: %w", errUnprepared, err)
-		}
+	if err := roleError(err); errors.Is(err, errUnprepared) {
+		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: all connections to the database were in use, or the server did not answer", assay.ErrUnavailable)
@@ -203,6 +198,15 @@ func connectError(err error) error {
 	var refused *pgconn.ConnectError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%w: %w", assay.ErrUnavailable, err)
+	}
+	return err
+}
+
+// roleError adds errUnprepared to the error of a statement that sets a role which is not there.
+func roleError(err error) error {
+	switch codeOf(err) {
+	case "22023", "42704", "42501":
+		return fmt.Errorf("%w: %w", errUnprepared, err)
 	}
 	return err
 }

@@ -224,7 +224,7 @@ func (s *Store) asOwner(ctx context.Context, fn func(*session) error) (err error
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if err := c.script(ctx, `BEGIN; SET LOCAL ROLE `+ownerRole); err != nil {
-		return connectError(err)
+		return roleError(err)
 	}
 	if err := fn(c); err != nil {
 		return err // the transaction ends with its connection

@@ -132,7 +132,7 @@ func (s *Store) rewrite(ctx context.Context, schema string) (err error) {
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
 	if err := x.script(ctx, `SET ROLE `+ownerRole+`; SET statement_timeout = 0`); err != nil {
-		return connectError(err)
+		return roleError(err)
 	}
 	if err := waitForReaders(ctx, x); err != nil {
 		return err
