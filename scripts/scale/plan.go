@@ -44,7 +44,7 @@ type Price struct {
 	Cores   float64 `json:"cores"`
 	GiB     float64 `json:"gib"`
 	Hour    float64 `json:"hour"` // dollars
-	Disk    float64 `json:"disk"` // dollars for a GB and a month
+	Disk    float64 `json:"disk"` // dollars for a GiB and a month
 	Source  string  `json:"source"`
 }
 
@@ -59,9 +59,9 @@ func measured() Costs {
 		Tokens: 193, EmbedTokens: 8426,
 		Tenants: 1, ShardTo: 10e6, Replicas: 2, Busy: 0.6, KeepDays: 30, IngestDays: 7,
 		Prices: []Price{
-			{Cloud: "AWS", Machine: "m7g.large", Cores: 2, GiB: 8, Hour: 0.0816, Source: "us-east-1, June 2026, factualminds.com"},
-			{Cloud: "Azure", Machine: "Standard_E8s_v5", Cores: 8, GiB: 64, Source: "azure.microsoft.com/pricing"},
-			{Cloud: "Google", Machine: "n2-highmem-8", Cores: 8, GiB: 64, Source: "cloud.google.com/compute/all-pricing"},
+			{Cloud: "AWS", Machine: "m7g.large", Cores: 2, GiB: 8, Hour: 0.0816, Disk: 0.08, Source: "us-east-1, June 2026; gp3, 21 September 2026"},
+			{Cloud: "Azure", Machine: "Standard_E8s_v5", Cores: 8, GiB: 64, Hour: 0.504, Disk: 946.08 / 8192, Source: "eastus, SkyPilot 098741e; P60 LRS, 23 September 2026"},
+			{Cloud: "Google", Machine: "n2-highmem-2", Cores: 2, GiB: 16, Hour: 0.13101, Disk: 0.1, Source: "us-central1, SkyPilot 006059e; pd-balanced, 21 September 2026"},
 		},
 	}
 }
@@ -141,7 +141,7 @@ func (p Plan) Bill(price Price) Bill {
 	cores := p.SearchCores + p.ServerCores
 	b := Bill{Machines: math.Ceil(max(cores/price.Cores, p.MemoryGB/gibs/price.GiB))}
 	b.Compute = b.Machines * price.Hour * hours
-	b.Disks = (p.IndexGB + p.StoreGB + p.JournalGB) * price.Disk
+	b.Disks = (p.IndexGB + p.StoreGB + p.JournalGB) / gibs * price.Disk
 	return b
 }
 

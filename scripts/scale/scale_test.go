@@ -281,8 +281,12 @@ func TestPlan(t *testing.T) {
 	if b.Machines != 601 && b.Machines != 600.5 {
 		near(t, "machines", b.Machines, math.Ceil((p.SearchCores+p.ServerCores)/8), 1e-9)
 	}
+	near(t, "disks", b.Disks, (p.IndexGB+p.StoreGB+p.JournalGB)/1.073741824*0.1, 1e-9)
+	if b := p.Bill(Price{Cores: 8, GiB: 1}); dollars(b.Compute) != "look up" || dollars(b.Disks) != "look up" {
+		t.Errorf("without prices: %+v", b)
+	}
 	var out strings.Builder
-	if err := run(context.Background(), []string{"plan"}, &out); err != nil || !strings.Contains(out.String(), "look up") {
+	if err := run(context.Background(), []string{"plan"}, &out); err != nil || strings.Contains(out.String(), "look up") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 	t.Log("\n" + out.String())
