@@ -38,20 +38,20 @@ func sourcePath(name string) string { return "/sources/" + url.PathEscape(name) 
 type sourceRow struct {
 	engine.SourceState
 	Path   string
-	State  sourceState
+	State  stateWords
 	Report *engine.SyncReport // of the last sync; nil: none
 }
 
-// A sourceState is the state of a source in words.
-type sourceState struct{ Class, Icon, Word string }
+// A stateWords is a state in words.
+type stateWords struct{ Class, Icon, Word string }
 
 // The states of a source.
 var (
-	sourceNew         = sourceState{"wait", "clock", "not synced yet"}
-	sourceGood        = sourceState{"good", "check", "synced"}
-	sourceFailed      = sourceState{"bad", "cross", "last sync failed"}
-	sourceInterrupted = sourceState{"warn", "stop", "last sync was interrupted"}
-	sourceHeld        = sourceState{"warn", "warning", "deletions held"}
+	sourceNew         = stateWords{"wait", "clock", "not synced yet"}
+	sourceGood        = stateWords{"good", "check", "synced"}
+	sourceFailed      = stateWords{"bad", "cross", "last sync failed"}
+	sourceInterrupted = stateWords{"warn", "stop", "last sync was interrupted"}
+	sourceHeld        = stateWords{"warn", "warning", "deletions held"}
 )
 
 // Held reports whether the last sync missed so many documents that it deleted none.

@@ -24,7 +24,10 @@ func uploadRoutes() []Route {
 	files.MaxBody, files.Stream = server.MaxFormBytes, true
 	names := action("/documents/upload/check", "documents.upload.check", "Upload", checkNames)
 	names.MaxBody = 4 << 20
-	return []Route{page("/documents/upload", "documents.upload.form", "Upload", showUpload), files, names}
+	return []Route{
+		page("/documents/upload", "documents.upload.form", "Upload", showUpload), files, names,
+		page("/uploads/{job}", "documents.upload.job", "UploadState", showUploadJob),
+	}
 }
 
 // Who may see uploaded documents, in the field "access" of the form.
@@ -99,6 +102,7 @@ func (q *request) uploadPage(status int, form uploadForm, outcomes []uploadOutco
 type uploadOutcome struct {
 	Name      string
 	Outcome   string // added, updated, unchanged, queued, refused or taken
+	JobPath   string // of the page that tells what becomes of it, if it is queued
 	Documents []documentRow
 	More      int // documents beside those
 	Hidden    int // documents that the user may not see
@@ -359,6 +363,9 @@ func (q *request) outcome(name string, uploaded engine.Uploaded, err error) (upl
 		return q.refusal(name, q.pages.config.Server.Problem(q.r, err)), nil
 	}
 	o := uploadOutcome{Name: name, Outcome: uploaded.Outcome}
+	if uploaded.Job != "" {
+		o.JobPath = uploadJobPath(uploaded.Job)
+	}
 	access := q.grant.Principal.Access()
 	for _, d := range uploaded.Documents {
 		switch {
