@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 const patience = 5 * time.Minute
 
 // withHandbook returns a data directory with the handbook.
-func withHandbook(t *testing.T) string {
+func withHandbook(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	e, err := standalone.Open(t.Context(), dir, func(c *engine.Config) { c.NoBackground = true })
@@ -88,13 +89,13 @@ func (a *runtimeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // call hands an event to the function and returns its response or error.
-func (a *runtimeAPI) call(t *testing.T, event []byte) post {
+func (a *runtimeAPI) call(t testing.TB, event []byte) post {
 	t.Helper()
 	a.events <- event
 	return a.report(t)
 }
 
-func (a *runtimeAPI) report(t *testing.T) post {
+func (a *runtimeAPI) report(t testing.TB) post {
 	t.Helper()
 	select {
 	case p := <-a.posts:
@@ -105,13 +106,23 @@ func (a *runtimeAPI) report(t *testing.T) post {
 	}
 }
 
-// startLambda starts the program as a function on a data directory. wait returns its exit code.
-func startLambda(t *testing.T, dir string) (api *runtimeAPI, wait func() int) {
+// startLambda starts this process's program as a function on a data directory. wait returns its exit code.
+func startLambda(t testing.TB, dir string) (api *runtimeAPI, wait func() int) {
 	t.Helper()
-	api = &runtimeAPI{events: make(chan []byte), posts: make(chan post, 1)}
+	api, cmd, ended := startProgram(t, os.Args[0], dir)
+	return api, func() int {
+		<-ended
+		return cmd.ProcessState.ExitCode()
+	}
+}
+
+// startProgram starts a program as a function on a data directory. The channel has its end.
+func startProgram(t testing.TB, program, dir string) (*runtimeAPI, *exec.Cmd, <-chan error) {
+	t.Helper()
+	api := &runtimeAPI{events: make(chan []byte), posts: make(chan post, 1)}
 	s := httptest.NewServer(api)
 	ctx, stop := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), childEnv+"=1", runtimeVariable+"="+strings.TrimPrefix(s.URL, "http://"), "ASSAY_DATA="+dir)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -128,9 +139,38 @@ func startLambda(t *testing.T, dir string) (api *runtimeAPI, wait func() int) {
 			t.Logf("the function wrote:\n%s", log.String())
 		}
 	})
-	return api, func() int {
+	return api, cmd, ended
+}
+
+// BenchmarkColdStart measures the program, with the embedded models and a small data directory, from its start
+// until it asks for the first event and until the planner has answered, which opens the models. The file of the
+// program is in memory already.
+func BenchmarkColdStart(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "assay-lambda")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	dir := withHandbook(b)
+	var asked, answered, used []time.Duration
+	for i := range b.N {
+		event := fmt.Appendf(nil, `{"node":"planner","execution":"%d of %d","state":{"request":{"question":"How long is parental leave?"}}}`, i, b.N)
+		began := time.Now()
+		api, cmd, ended := startProgram(b, program, dir)
+		api.events <- event
+		asked = append(asked, time.Since(began))
+		if p := api.report(b); p.path != "/invocation/request/response" {
+			b.Fatalf("%s %s", p.path, p.body)
+		}
+		answered = append(answered, time.Since(began))
+		if err := cmd.Process.Kill(); err != nil {
+			b.Fatal(err)
+		}
 		<-ended
-		return cmd.ProcessState.ExitCode()
+		used = append(used, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+	}
+	for unit, times := range map[string][]time.Duration{"ms-until-asked": asked, "ms-until-answered": answered, "ms-cpu": used} {
+		slices.Sort(times)
+		b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, unit)
 	}
 }
 
