@@ -194,7 +194,7 @@ func (x *Index) best(ctx context.Context, v *view, t textQuery, result *index.Re
 
 // hits sends a search for chunks.
 func (x *Index) hits(ctx context.Context, v *view, body object, answer *hitList) error {
-	body["_source"], body["docvalue_fields"] = false, []string{"chunk", "document", "version"}
+	body["stored_fields"], body["docvalue_fields"] = "_none_", []string{"chunk", "document", "version"}
 	return x.cluster.query(ctx, v.state, body, answer)
 }
 

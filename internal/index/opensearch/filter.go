@@ -40,6 +40,9 @@ func kept(scope object, q assay.Query) (object, error) {
 	return all(filters...), nil
 }
 
+// restricted reports whether a query may find less than what is in scope.
+func restricted(q assay.Query) bool { return len(q.Collections) > 0 || !q.Filter.IsZero() }
+
 // filterQuery returns the query of a filter that Filter.Check accepts.
 func filterQuery(f assay.Filter) (object, error) {
 	switch f.Op {

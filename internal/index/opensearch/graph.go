@@ -19,8 +19,8 @@ type remoteGraph struct {
 	*prefetch.Graph
 	x      *Index
 	view   *view
-	filter object // of the passages; nil: there are none
-
+	filter object  // of the passages; nil: there are none
+	known  *counts // that cache how many of these passages name an entity; nil: they are of other passages
 }
 
 // Graph returns the graph of the passages that a search for q by access may find. It sees what Search
@@ -43,12 +43,13 @@ func (x *Index) Graph(ctx context.Context, access assay.Access, q assay.Query) (
 			return err
 		}
 		g.filter = all(filter, termQuery("kind", kindText))
-		var answer hitList
-		if err := x.cluster.query(ctx, v.state, object{"size": 0, "track_total_hits": true, "query": g.filter}, &answer); err != nil {
-			return err
+		g.Total = seen.chunks
+		if restricted(q) {
+			g.Total, err = x.total(ctx, v, g.filter)
+		} else if seen.less == nil {
+			g.known = seen.all
 		}
-		g.Total = answer.Hits.Total.Value
-		return nil
+		return err
 	})
 	if err == nil && g.view == nil && !access.IsZero() {
 		err = checkEmpty(q.Filter)
@@ -89,22 +90,33 @@ func (g *remoteGraph) fetch(ctx context.Context, chunks []string, entities []uin
 	return nil
 }
 
-// readPassages reads passages that a query finds, with their entities.
+// readPassages reads passages that a query finds, with their entities. They come from columns, because
+// a walk reads thousands of passages, whose stored rows have more to read.
 func (g *remoteGraph) readPassages(ctx context.Context, query object, size int) ([]uint64, error) {
-	rows, err := g.x.rows(ctx, g.view.state, all(g.filter, query), size, "chunk", "entities", "titles")
-	if err != nil {
+	var answer struct {
+		Hits struct {
+			Hits []struct {
+				Fields struct{ Chunk, Entities, Titles []string }
+			}
+		}
+	}
+	body := object{
+		"size": size, "track_total_hits": false, "sort": []string{"_doc"}, "query": all(g.filter, query),
+		"stored_fields": "_none_", "docvalue_fields": []string{"chunk", "entities", "titles"},
+	}
+	if err := g.x.cluster.query(ctx, g.view.state, body, &answer); err != nil {
 		return nil, err
 	}
 	var list []uint64
-	for _, r := range rows {
-		n := g.Number(r.Chunk)
+	for _, h := range answer.Hits.Hits {
+		n := g.Number(first(h.Fields.Chunk))
 		list = append(list, n)
 		if g.SeenPassages[n].Read {
 			continue
 		}
 		var names []prefetch.Name
-		for _, token := range r.Entities {
-			names = append(names, prefetch.Name{Entity: g.Entity(unkeyword(token)), Title: slices.Contains(r.Titles, token)})
+		for _, token := range h.Fields.Entities {
+			names = append(names, prefetch.Name{Entity: g.Entity(unkeyword(token)), Title: slices.Contains(h.Fields.Titles, token)})
 		}
 		g.SetNames(n, names)
 	}
@@ -159,34 +171,47 @@ const maxCounted = 10_000
 
 // count reads the counts of the entities that have none yet.
 func (g *remoteGraph) count(ctx context.Context) error {
-	for part := range slices.Chunk(g.Uncounted(), maxCounted) {
-		tokens := make([]string, len(part))
-		for i, n := range part {
-			tokens[i] = keyword(g.SeenEntities[n].Key)
-			g.SeenEntities[n].Count = 0
+	var unknown []uint32
+	for _, n := range g.Uncounted() {
+		e := &g.SeenEntities[n]
+		if count, ok := g.known.naming(e.Key); ok {
+			e.Count = count
+		} else {
+			unknown = append(unknown, n)
 		}
-		var answer struct {
-			Aggregations struct {
-				Entities struct {
-					Buckets []struct {
-						Key   string
-						Count int `json:"doc_count"`
-					}
-				}
-			}
-		}
-		body := object{
-			"size": 0, "track_total_hits": false, "query": all(g.filter, termsQuery("entities", tokens)),
-			"aggs": object{"entities": object{"terms": object{
-				"field": "entities", "include": tokens, "size": len(tokens), "shard_size": len(tokens), "execution_hint": "map",
-			}}},
-		}
-		if err := g.x.cluster.query(ctx, g.view.state, body, &answer); err != nil {
+	}
+	for part := range slices.Chunk(unknown, maxCounted) {
+		if err := g.countPart(ctx, part); err != nil {
 			return err
 		}
-		for _, b := range answer.Aggregations.Entities.Buckets {
-			g.SeenEntities[g.Entity(unkeyword(b.Key))].Count = b.Count
+		g.known.keepNaming(g.SeenEntities, part)
+	}
+	return nil
+}
+
+// countPart reads the counts of entities.
+func (g *remoteGraph) countPart(ctx context.Context, part []uint32) error {
+	tokens := make([]string, len(part))
+	for i, n := range part {
+		tokens[i] = keyword(g.SeenEntities[n].Key)
+	}
+	var answer struct {
+		Aggregations struct {
+			Entities bucketList
 		}
+	}
+	body := object{
+		"size": 0, "track_total_hits": false, "query": all(g.filter, termsQuery("entities", tokens)),
+		"aggs": object{"entities": object{"terms": object{"field": "entities", "include": tokens, "size": len(tokens), "shard_size": len(tokens)}}},
+	}
+	if err := g.x.cluster.query(ctx, g.view.state, body, &answer); err != nil {
+		return err
+	}
+	for _, n := range part {
+		g.SeenEntities[n].Count = 0
+	}
+	for _, b := range answer.Aggregations.Entities.Buckets {
+		g.SeenEntities[g.Entity(unkeyword(b.Key))].Count = b.Count
 	}
 	return nil
 }

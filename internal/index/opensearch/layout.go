@@ -9,7 +9,7 @@ import (
 )
 
 // layoutVersion identifies the rows that this package writes. It grows with every change of them.
-const layoutVersion = 2
+const layoutVersion = 3
 
 // version identifies the layout of an index, its entities and its analysis.
 const version = layoutVersion*1_000_000 + entity.Version*1000 + analysis.Version
@@ -102,7 +102,7 @@ func (c *Cluster) settings() object {
 				"terms":      object{"type": "text", "analyzer": "whitespace", "index_options": "freqs", "norms": false},
 				"impacts":    object{"type": "rank_features"},
 				"entities":   keyword,
-				"titles":     object{"type": "keyword", "index": false, "doc_values": false},
+				"titles":     object{"type": "keyword", "index": false},
 				"field":      unsorted,
 				"owner":      unsorted,
 				"norm":       object{"type": "double", "index": false},

@@ -33,6 +33,7 @@ func TestMeasure(t *testing.T) {
 	m.compareText(t, "common words", m.common, all)
 	m.compareText(t, "common words, ACL", m.common, half)
 	m.compareText(t, "questions", m.questions, all)
+	m.compareGraphs(t, all)
 	m.addVectors(t)
 	m.compare(t, "all", all, assay.Filter{})
 	m.compare(t, "ACL keeps 50 %", half, assay.Filter{})
@@ -249,4 +250,44 @@ func (m *measurement) compareText(t *testing.T, name string, queries []string, a
 		columns = append(columns, fmt.Sprint("window ", window))
 	}
 	c.print(t, name, columns...)
+}
+
+// compareGraphs prints the cost of what a walk reads of the graph, which for the own index is part of the walk: the
+// entities of the ten best passages, and the passages that name those of them that 2 to 1,000 passages name.
+func (m *measurement) compareGraphs(t *testing.T, access assay.Access) {
+	c := newCosts()
+	read := 0
+	for _, text := range m.questions {
+		q := assay.Query{Text: text, Limit: 10}
+		found, err := m.x.Search(t.Context(), access, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chunks []string
+		for _, h := range found.Hits {
+			chunks = append(chunks, h.Chunk)
+		}
+		c.search(t, "opensearch", func() (index.Result, error) {
+			g, err := m.x.Graph(t.Context(), access, q)
+			if err != nil {
+				return index.Result{}, err
+			}
+			defer g.Close()
+			of := g.(*remoteGraph)
+			if err := of.PrefetchStart(t.Context(), chunks, nil); err != nil {
+				return index.Result{}, err
+			}
+			var entities []uint32
+			for n, e := range of.SeenEntities {
+				if e.Count >= 2 && e.Count <= 1000 {
+					entities = append(entities, uint32(n))
+				}
+			}
+			err = of.Prefetch(t.Context(), nil, entities)
+			read += len(of.SeenPassages)
+			return index.Result{}, err
+		})
+	}
+	t.Logf("graph: %d passages a question", read/len(m.questions))
+	c.print(t, "graph", "opensearch")
 }

@@ -122,9 +122,15 @@ func (x *Index) nearest(ctx context.Context, at *view, access assay.Access, q as
 	if err != nil {
 		return index.Result{}, err
 	}
-	visible, total, err := x.countVectors(ctx, at, seen, m, filter)
+	visible, err := x.covered(ctx, at, seen, m.Field)
 	if err != nil {
 		return index.Result{}, err
+	}
+	total := visible
+	if restricted(q) {
+		if total, err = x.total(ctx, at, all(filter, termQuery("field", m.Field))); err != nil {
+			return index.Result{}, err
+		}
 	}
 	result.Index.Coverage = float64(visible) / float64(seen.chunks)
 	result.Total = total
@@ -134,25 +140,11 @@ func (x *Index) nearest(ctx context.Context, at *view, access assay.Access, q as
 	return result, err
 }
 
-// countVectors returns the number of visible chunks that have a vector, and of those that the filter
-// keeps.
-func (x *Index) countVectors(ctx context.Context, at *view, seen *visibility, m modelState, filter object) (visible, total int, err error) {
-	var answer struct {
-		Hits         struct{ Total struct{ Value int } }
-		Aggregations struct {
-			Kept struct {
-				Count int `json:"doc_count"`
-			}
-		}
-	}
-	body := object{
-		"size": 0, "track_total_hits": true, "query": all(seen.scope, termQuery("field", m.Field)),
-		"aggs": object{"kept": object{"filter": filter}},
-	}
-	if err := x.cluster.query(ctx, at.state, body, &answer); err != nil {
-		return 0, 0, err
-	}
-	return answer.Hits.Total.Value, answer.Aggregations.Kept.Count, nil
+// total returns the number of rows that a query finds.
+func (x *Index) total(ctx context.Context, at *view, query object) (int, error) {
+	var answer hitList
+	err := x.cluster.query(ctx, at.state, object{"size": 0, "track_total_hits": true, "query": query}, &answer)
+	return answer.Hits.Total.Value, err
 }
 
 // neighbours returns the chunks whose vectors are most similar to v among the total that the filter
@@ -165,7 +157,7 @@ func (x *Index) neighbours(ctx context.Context, at *view, m modelState, filter o
 	}
 	candidates = min(candidates, total)
 	body := object{
-		"size": candidates, "track_total_hits": false, "_source": false,
+		"size": candidates, "track_total_hits": false, "stored_fields": "_none_",
 		"docvalue_fields": []string{"chunk", "document", "version", "norm"},
 		"sort":            []object{{"_score": "desc"}, {"chunk": "asc"}},
 		"query":           object{"knn": object{m.Field: object{"vector": unit(v.Values, length), "k": candidates, "filter": filter}}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/index/prefetch"
 )
 
 // visibility is what an access may see in a view. The counts are those of the state, which are cached,
@@ -35,6 +36,8 @@ type counts struct {
 
 	mu      sync.Mutex
 	holding map[string]int // cached numbers of chunks that hold a term, by formsKey
+	covered map[string]int // cached numbers of chunks that have a vector, by field
+	named   map[string]int // cached numbers of chunks that name an entity, by its key
 }
 
 // maxLanguages is the largest number of languages of the documents that an access may see.
@@ -260,4 +263,64 @@ func (x *Index) holdingIn(ctx context.Context, v *view, c *counts, terms []analy
 		}
 	}
 	return list, nil
+}
+
+// covered returns the number of visible chunks that have a vector in a field.
+func (x *Index) covered(ctx context.Context, v *view, seen *visibility, field string) (int, error) {
+	n, err := x.coveredIn(ctx, v, seen.all, field)
+	if err != nil || seen.less == nil {
+		return n, err
+	}
+	less, err := x.coveredIn(ctx, v, seen.less, field)
+	return n - less, err
+}
+
+// coveredIn returns the number of chunks in a scope that have a vector in a field.
+func (x *Index) coveredIn(ctx context.Context, v *view, c *counts, field string) (int, error) {
+	c.mu.Lock()
+	n, ok := c.covered[field]
+	c.mu.Unlock()
+	if ok {
+		return n, nil
+	}
+	n, err := x.total(ctx, v, all(c.scope, termQuery("field", field)))
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.covered == nil {
+		c.covered = make(map[string]int)
+	}
+	c.covered[field] = n
+	return n, nil
+}
+
+// maxNamed is the number of entities whose counts are cached for a scope: some megabytes.
+const maxNamed = 20_000
+
+// naming returns the cached count of an entity. c may be nil.
+func (c *counts) naming(key string) (n int, ok bool) {
+	if c == nil {
+		return 0, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok = c.named[key]
+	return n, ok
+}
+
+// keepNaming caches the counts of entities. c may be nil.
+func (c *counts) keepNaming(seen []prefetch.Entity, entities []uint32) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.named == nil || len(c.named)+len(entities) > maxNamed {
+		c.named = make(map[string]int)
+	}
+	for _, n := range entities {
+		c.named[seen[n].Key] = seen[n].Count
+	}
 }
