@@ -12,21 +12,22 @@ import (
 
 // notLinked are pages that no page links to: see their reasons.
 var notLinked = map[string]string{
-	"admin.keys.made":     "it shows a new key once",
-	"admin.canaries.made": "it shows a new canary once",
-	"sign-in.provider":    "it needs an identity provider",
-	"sign-in.callback":    "the identity provider leads to it",
-	"run.share":           "a form leads to it",
-	"shared":              "it needs a share",
-	"labels.set":          "it needs a labelled question",
-	"labels.export":       "it needs a labelled question",
-	"document.original":   "it needs a document whose file is kept",
-	"document.page":       "it needs a document with pages",
-	"run.diff":            "a form leads to it",
-	"review.edit":         "a reviewer takes the draft first",
-	"admin.vectors":       "a part of a page that a module loads",
-	"evaluation.progress": "a part of a page that a module loads",
-	"evaluation.compare":  "it needs two evaluations",
+	"admin.keys.made":      "it shows a new key once",
+	"admin.canaries.made":  "it shows a new canary once",
+	"sign-in.provider":     "it needs an identity provider",
+	"sign-in.callback":     "the identity provider leads to it",
+	"run.share":            "a form leads to it",
+	"shared":               "it needs a share",
+	"labels.set":           "it needs a labelled question",
+	"labels.export":        "it needs a labelled question",
+	"document.original":    "it needs a document whose file is kept",
+	"document.page":        "it needs a document with pages",
+	"documents.upload.job": "it needs a queue",
+	"run.diff":             "a form leads to it",
+	"review.edit":          "a reviewer takes the draft first",
+	"admin.vectors":        "a part of a page that a module loads",
+	"evaluation.progress":  "a part of a page that a module loads",
+	"evaluation.compare":   "it needs two evaluations",
 }
 
 // TestPagesAreReached follows the links of an administrator, a reviewer and an auditor: every page can be
