@@ -42,7 +42,7 @@ func runCheck(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&o.questions, "questions", 200, "questions that are recorded, and asked at each rate")
 	rates := flags.String("rates", "0.5,1,1.5,2", "questions a `second`, separated by commas")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the arrivals")
-	flags.BoolVar(&o.warm, "warm", false, "let each server answer each question beforehand, so that it has read the passages")
+	flags.BoolVar(&o.warm, "warm", false, "let each server answer its questions beforehand, so that it has read the passages")
 	flags.StringVar(&o.set, "set", "", "`folder` with corpus.jsonl and queries.jsonl")
 	flags.StringVar(&o.index, "index", "own", "index of the servers: own or pgvector")
 	flags.StringVar(&o.database, "database", os.Getenv("ASSAY_TEST_POSTGRES"), "`URL` of a PostgreSQL server on this machine, for a database of its own")
@@ -169,13 +169,12 @@ func sharedMachine(seed uint64, servers, cores, questions int) Config {
 	}
 }
 
-// askAll asks each server each question.
+// askAll asks each question of the server that it is asked of later. The passages of all questions would not fit into
+// what its reader keeps.
 func (r *rig) askAll(ctx context.Context, questions []string) error {
-	for _, p := range r.servers {
-		for _, question := range questions {
-			if _, err := ask(ctx, p.url, question, nil); err != nil {
-				return err
-			}
+	for i, question := range questions {
+		if _, err := ask(ctx, r.servers[i%len(r.servers)].url, question, nil); err != nil {
+			return err
 		}
 	}
 	return nil
