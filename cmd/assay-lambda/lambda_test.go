@@ -153,7 +153,7 @@ func BenchmarkColdStart(b *testing.B) {
 	dir := withHandbook(b)
 	var asked, answered, used []time.Duration
 	for i := range b.N {
-		event := fmt.Appendf(nil, `{"node":"planner","execution":"%d of %d","state":{"request":{"question":"How long is parental leave?"}}}`, i, b.N)
+		event := fmt.Appendf(nil, `{"node":"planner","execution":"%d-%d","state":{"request":{"question":"How long is parental leave?"}}}`, i, b.N)
 		began := time.Now()
 		api, cmd, ended := startProgram(b, program, dir)
 		api.events <- event
