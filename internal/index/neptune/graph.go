@@ -24,7 +24,6 @@ type passageGraph struct {
 	*prefetch.Graph
 	x     *Index
 	scope *scope // nil: there are no passages
-
 }
 
 // Graph returns the graph of the passages that a search for q by access may find: those of the last

@@ -40,7 +40,7 @@ func kept(scope object, q assay.Query) (object, error) {
 	return all(filters...), nil
 }
 
-// restricted reports whether a query may find less than what is in scope.
+// restricted reports whether a query names collections or has a filter.
 func restricted(q assay.Query) bool { return len(q.Collections) > 0 || !q.Filter.IsZero() }
 
 // filterQuery returns the query of a filter that Filter.Check accepts.

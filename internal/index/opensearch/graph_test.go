@@ -48,29 +48,40 @@ func TestGraph(t *testing.T) {
 	s.Put(changed)
 	flush(t, remote)
 	found := 0
-	for _, who := range []assay.Principal{assay.Local(), {User: "ann"}, {}} {
-		for _, text := range []string{"Who met Alice Stone?", "Klaus", "nobody known"} {
-			for _, collections := range [][]string{nil, {"c1"}} {
-				q := assay.Query{Text: text, Collections: collections, Limit: 50}
-				var seeds []graph.Seed
-				for i := range 8 {
-					seeds = append(seeds, graph.Seed{Chunk: entries[(i*37+r.IntN(5))%len(entries)].Chunks[0].ID, Score: 1 / float64(i+1)})
+	compare := func(when string) {
+		t.Helper()
+		for _, who := range []assay.Principal{assay.Local(), {User: "ann"}, {}} {
+			for _, text := range []string{"Who met Alice Stone?", "Klaus", "nobody known"} {
+				for _, collections := range [][]string{nil, {"c1"}} {
+					q := assay.Query{Text: text, Collections: collections, Limit: 50}
+					var seeds []graph.Seed
+					for i := range 8 {
+						seeds = append(seeds, graph.Seed{Chunk: entries[(i*37+r.IntN(5))%len(entries)].Chunks[0].ID, Score: 1 / float64(i+1)})
+					}
+					want, err := graph.New(local, graph.Options{}).Walk(t.Context(), who.Access(), q, seeds)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := graph.New(remote, graph.Options{}).Walk(t.Context(), who.Access(), q, seeds)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s: %+v walks from %q in %v: -local +remote\n%s", when, who, text, collections, diff)
+					}
+					found += len(got)
 				}
-				want, err := graph.New(local, graph.Options{}).Walk(t.Context(), who.Access(), q, seeds)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := graph.New(remote, graph.Options{}).Walk(t.Context(), who.Access(), q, seeds)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%+v walks from %q in %v: -local +remote\n%s", who, text, collections, diff)
-				}
-				found += len(got)
 			}
 		}
 	}
+	compare("first")
+	compare("with cached counts")
+	for _, e := range entries[20:40] {
+		s.Delete(e.Document.ID)
+	}
+	compare("with deletions that are not flushed")
+	flush(t, remote)
+	compare("flushed")
 	if found < 500 {
 		t.Errorf("only %d passages were reached", found)
 	}

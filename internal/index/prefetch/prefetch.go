@@ -9,7 +9,7 @@ import (
 )
 
 // A Graph is the part of a graph that was read from a server. It implements index.Graph and graph.Prefetcher.
-// Asking for what was not prefetched is an error. The zero value is not valid, see New.
+// Methods return an error for a passage or an entity that was not read yet. Use New to make one.
 type Graph struct {
 	Total        int       // passages of the whole graph
 	SeenPassages []Passage // by number
