@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func TestVerifier(t *testing.T) {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 	}
+	var mu sync.Mutex // the targets are called at the same time
 	var got []check
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -38,6 +40,8 @@ func TestVerifier(t *testing.T) {
 		for _, name := range []string{HeaderID, HeaderTimestamp, HeaderSignature} {
 			headers[name] = r.Header.Get(name)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		got = append(got, check{secretA, headers, string(body)})
 	}))
 	defer s.Close()
