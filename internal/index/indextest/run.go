@@ -45,6 +45,7 @@ func Run(t *testing.T, open Opener, levels Levels) {
 		{"LanguagesModel", testLanguagesModel, false},
 		{"Total", testTotal, false},
 		{"TotalCap", testTotalCap, false},
+		{"Best", testBest, false},
 		{"IDs", testIDs, false},
 		{"NearestOrder", testNearestOrder, false},
 		{"NearestTies", testNearestTies, false},

@@ -50,7 +50,7 @@ type chunkRow struct {
 	id          [16]byte
 	length      int32
 	terms       []int64
-	frequencies []int32 // of the first terms, above 1
+	frequencies []int32 // of the terms
 
 	entities []int64
 	keys     []string // encoded
@@ -171,14 +171,11 @@ func (a *analyzer) chunk(d *assay.Document, c *assay.Chunk) (chunkRow, error) {
 		list = append(list, counted{termOf(word), int32(n)})
 	}
 	slices.SortFunc(list, func(x, y counted) int {
-		return cmp.Or(cmp.Compare(y.frequency, x.frequency), cmp.Compare(x.term, y.term))
+		return cmp.Compare(x.term, y.term)
 	})
-	row.terms, row.frequencies = make([]int64, len(list)), []int32{}
+	row.terms, row.frequencies = make([]int64, len(list)), make([]int32, len(list))
 	for i, t := range list {
-		row.terms[i] = t.term
-		if t.frequency > 1 {
-			row.frequencies = append(row.frequencies, t.frequency)
-		}
+		row.terms[i], row.frequencies[i] = t.term, t.frequency
 	}
 	for _, e := range a.finder.Passage(d.Title, c.Headings, d.Text[c.Start:c.End], index.Language(d)) {
 		row.entities = append(row.entities, entityOf(e.Key))

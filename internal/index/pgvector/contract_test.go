@@ -19,7 +19,7 @@ func TestContract(t *testing.T) { indextest.Run(t, opener(t, defaultSettings), l
 // batches, and a hundred vectors an HNSW index.
 func TestContractSmall(t *testing.T) { indextest.Run(t, opener(t, smallSettings), levels) }
 
-var smallSettings = settings{batchBytes: 6000, vectorBytes: 1000, counts: 200, exact: 100, scan: 100}
+var smallSettings = settings{batchBytes: 6000, vectorBytes: 1000, counts: 200, exact: 100, scan: 100, few: 1}
 
 // opener returns an Opener that keeps the index of a folder in a schema of one database.
 func opener(t *testing.T, s settings) indextest.Opener {

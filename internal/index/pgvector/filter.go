@@ -27,8 +27,8 @@ type scope struct {
 	classes []int32
 	filter  assay.Filter // checked
 
-	// documents are the numbers of the documents of the scope if there is a filter that keeps few;
-	// else nil. They let the planner begin with them.
+	// documents are the numbers of the documents of the scope, if the caller sees few of all or a filter
+	// keeps few; else nil. They let the planner begin with them.
 	documents []int64
 }
 
@@ -39,7 +39,7 @@ const maxDocuments = 5_000
 // checkFilter.
 func (v *sight) scope(ctx context.Context, tx pgx.Tx, q assay.Query) (scope, error) {
 	s := scope{classes: v.within(q.Collections), filter: q.Filter}
-	if q.Filter.IsZero() {
+	if q.Filter.IsZero() && !v.few {
 		return s, nil
 	}
 	var a arguments

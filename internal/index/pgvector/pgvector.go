@@ -52,9 +52,13 @@ type settings struct {
 
 	// scan is the least hnsw.ef_search, the number of candidates of an approximate search.
 	scan int
+
+	// few is how many times more chunks than an access sees there must be for its searches to begin with
+	// the documents that it sees.
+	few int
 }
 
-var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 10_000, scan: 400}
+var defaultSettings = settings{batchBytes: 4 << 20, vectorBytes: 32 << 20, counts: 500_000, exact: 10_000, scan: 400, few: 20}
 
 var _ index.Index = (*Index)(nil)
 

@@ -18,7 +18,7 @@ import (
 
 // format identifies the content of the tables. It grows with a change of the tables or of the terms
 // that texts have. An index of an older format is read from the source again.
-const format = 1000*1 + analysis.Version
+const format = 1000*2 + analysis.Version
 
 // statements create the tables of an empty schema. All strings from documents are encoded by
 // encode. Numbers (no) are assigned by the writer.
@@ -45,9 +45,10 @@ var statements = []string{
 		language text NOT NULL, metadata jsonb NOT NULL, times jsonb NOT NULL, chunks integer NOT NULL, length bigint NOT NULL)`,
 	`CREATE INDEX document_class ON document (class)`,
 
-	// terms are ordered by their weighted frequency, highest first. frequencies has those above 1.
+	// terms are sorted, and frequencies has the weighted frequency of each. A search reads both of every
+	// chunk that it scores, so that they are stored in the row even if they are long.
 	`CREATE TABLE chunk (no bigint PRIMARY KEY, id uuid NOT NULL UNIQUE, document bigint NOT NULL, class integer NOT NULL,
-		length integer NOT NULL, terms bigint[] NOT NULL, frequencies integer[] NOT NULL)`,
+		length integer NOT NULL, terms bigint[] NOT NULL, frequencies integer[] NOT NULL) WITH (toast_tuple_target = 8160)`,
 	`CREATE INDEX chunk_document ON chunk (document)`,
 
 	// passage has the entities that a chunk names.

@@ -1,10 +1,8 @@
 package pgvector
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -77,7 +75,7 @@ type textSearch struct {
 	norm  index.Norm
 	limit int
 	terms []queryTerm
-	forms []queryForm // of all terms, those in few chunks first
+	forms []queryForm // of all terms
 }
 
 // A queryTerm is a word of the query.
@@ -97,17 +95,17 @@ type queryForm struct {
 
 // lookUp finds the query's terms and counts the chunks that have them.
 func (t *textSearch) lookUp(ctx context.Context, text string) error {
-	var numbers []int64
+	var forms []int64
 	for _, term := range analysis.QueryTerms(text, t.seen.languages) {
 		t.terms = append(t.terms, queryTerm{text: term.Text, forms: term.Forms})
 		for _, form := range term.Forms {
-			numbers = append(numbers, termOf(form))
+			forms = append(forms, termOf(form))
 		}
 	}
-	if len(numbers) == 0 {
+	if len(forms) == 0 {
 		return nil
 	}
-	visible, eligible, err := t.seen.holding(ctx, t.tx, numbers, t.scope.classes)
+	visible, eligible, err := t.seen.holding(ctx, t.tx, forms, t.scope.classes)
 	if err != nil {
 		return err
 	}
@@ -130,78 +128,71 @@ func (t *textSearch) lookUp(ctx context.Context, text string) error {
 			t.forms = append(t.forms, queryForm{term: i, number: n, units: units, eligible: eligible[n]})
 		}
 	}
-	slices.SortStableFunc(t.forms, func(a, b queryForm) int { return cmp.Compare(a.eligible, b.eligible) })
 	return nil
 }
 
 // run returns the best hits and the number of matches, at most index.MaxTotal.
-//
-// A form adds less than its idf to a score. If the best hits among the chunks with a rare form have
-// higher scores than all other forms together can give, no other chunk is among the best (the
-// MaxScore strategy), and common forms are looked up only in the chunks that have a rare one.
-func (t *textSearch) run(ctx context.Context) ([]index.Hit, int, error) {
-	rare, sum := 0, 0
-	for rare < len(t.forms) && (sum < 4*t.limit || t.scope.documents != nil) {
-		sum += t.forms[rare].eligible
-		rare++
-	}
-	hits, worst, err := t.best(ctx, rare)
-	if err != nil {
+func (t *textSearch) run(ctx context.Context) (hits []index.Hit, total int, err error) {
+	// The planner overrates an intersection of many lists in the index against reading a small table.
+	if _, err := t.tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, 0, err
 	}
-	if needed := t.needed(worst); len(hits) < t.limit && rare < len(t.forms) || needed > rare {
-		if len(hits) < t.limit {
-			needed = len(t.forms)
-		}
-		rare = needed
-		if hits, _, err = t.best(ctx, rare); err != nil {
-			return nil, 0, err
-		}
+	var bounds []float64
+	var holding []int
+	for _, f := range t.forms {
+		bounds, holding = append(bounds, float64(int64(f.units)+1)), append(holding, f.eligible)
 	}
-	if rare == len(t.forms) && len(hits) < t.limit {
-		return hits, min(len(hits), index.MaxTotal), nil
+	c := combine(bounds, holding, t.seen.chunks)
+	best := func(score float64) (int, float64, error) {
+		var worst int64
+		hits, worst, err = t.best(ctx, c.required(score))
+		return len(hits), float64(worst), err
 	}
-	total, err := t.total(ctx)
+	keepsFew := t.scope.documents != nil && !t.scope.filter.IsZero()
+	if keepsFew { // of the chunks that have a form, an unknown number
+		_, _, err = best(0)
+	} else {
+		err = c.best(t.limit, best)
+	}
+	if err != nil || len(hits) < t.limit {
+		return hits, min(len(hits), index.MaxTotal), err
+	}
+	total, err = t.total(ctx)
 	return hits, total, err
 }
 
-// needed returns the number of forms, rare ones first, of which a chunk must have one to reach a
-// score.
-func (t *textSearch) needed(score int64) int {
-	rest := int64(0) // what the forms after n can add
-	for n := len(t.forms); n > 0; n-- {
-		rest += int64(t.forms[n-1].units) + 1
-		if rest >= score {
-			return n
-		}
+// numbers returns the numbers of forms.
+func numbers(forms []queryForm) []int64 {
+	list := make([]int64, len(forms))
+	for i, f := range forms {
+		list[i] = f.number
 	}
-	return 0
+	return list
 }
 
 // manyForms is the number of forms above which a statement reads them from an array. Otherwise it
 // names each, which is faster.
 const manyForms = 100
 
-// best returns the best of the chunks that have one of the given number of rare forms, and the
-// score of the last hit in units.
-func (t *textSearch) best(ctx context.Context, rare int) (hits []index.Hit, worst int64, err error) {
+// best returns the best of the chunks that have a form of each list, and the score of the last hit in
+// units.
+func (t *textSearch) best(ctx context.Context, required [][]int) (hits []index.Hit, worst int64, err error) {
 	var a arguments
-	var wanted []int64
-	for _, f := range t.forms[:rare] {
-		wanted = append(wanted, f.number)
+	where := t.scope.where("c", &a)
+	for _, list := range required {
+		var forms []int64
+		for _, i := range list {
+			forms = append(forms, t.forms[i].number)
+		}
+		where += ` AND c.terms && ` + a.add(forms) + `::bigint[]`
 	}
-	where := `c.terms && ` + a.add(wanted) + `::bigint[] AND ` + t.scope.where("c", &a)
 	score := t.scoreEach
 	if len(t.forms) > manyForms {
 		score = t.scoreArray
 	}
 	scored := score(where, &a)
-	var all []int64
-	for _, f := range t.forms {
-		all = append(all, f.number)
-	}
 	limit := a.add(t.limit)
-	query := `SELECT b.id, d.id, d.version, b.score, ARRAY(SELECT array_position(c.terms, f.number) IS NOT NULL FROM unnest(` + a.add(all) + `::bigint[]) WITH ORDINALITY AS f(number, n) ORDER BY f.n)
+	query := `SELECT b.id, d.id, d.version, b.score, ARRAY(SELECT f.number = ANY(c.terms) FROM unnest(` + a.add(numbers(t.forms)) + `::bigint[]) WITH ORDINALITY AS f(number, n) ORDER BY f.n)
 		FROM (SELECT * FROM (` + scored + `) AS scored ORDER BY score DESC, id LIMIT ` + limit + `) AS b
 		JOIN chunk c ON c.no = b.no JOIN document d ON d.no = c.document ORDER BY b.score DESC, b.id`
 	rows, err := t.tx.Query(ctx, query, a...)
@@ -227,26 +218,26 @@ func (t *textSearch) best(ctx context.Context, rare int) (hits []index.Hit, wors
 func (t *textSearch) scoreEach(where string, a *arguments) string {
 	var columns, score strings.Builder
 	for i, f := range t.forms {
-		fmt.Fprintf(&columns, ", array_position(c.terms, %s::bigint) AS p%d", a.add(f.number), i)
+		number := a.add(f.number) + "::bigint"
+		fmt.Fprintf(&columns, ", width_bucket(%s, c.terms) AS p%d", number, i)
 		if i > 0 {
 			score.WriteString(" + ")
 		}
-		fmt.Fprintf(&score, "CASE WHEN p%d IS NULL THEN 0 ELSE %s END", i, scoreSQL(a.add(f.units)+"::float8", fmt.Sprintf("coalesce(frequencies[p%d], 1)::float8", i)))
+		fmt.Fprintf(&score, "CASE WHEN terms[p%d] = %s THEN %s ELSE 0 END", i, number, scoreSQL(a.add(f.units)+"::float8", fmt.Sprintf("frequencies[p%d]::float8", i)))
 	}
-	return `SELECT no, id, ` + score.String() + ` AS score FROM (SELECT c.no, c.id, c.frequencies, ` + t.normSQL(a) + ` AS norm` + columns.String() + `
+	return `SELECT no, id, ` + score.String() + ` AS score FROM (SELECT c.no, c.id, c.terms, c.frequencies, ` + t.normSQL(a) + ` AS norm` + columns.String() + `
 		FROM chunk c WHERE ` + where + ` OFFSET 0) AS c`
 }
 
 // scoreArray is like scoreEach for any number of forms.
 func (t *textSearch) scoreArray(where string, a *arguments) string {
-	var numbers []int64
 	var units []float64
 	for _, f := range t.forms {
-		numbers, units = append(numbers, f.number), append(units, f.units)
+		units = append(units, f.units)
 	}
-	return `SELECT c.no, c.id, (SELECT sum(` + scoreSQL("f.units", "coalesce(c.frequencies[array_position(c.terms, f.number)], 1)::float8") + `)::bigint
-		FROM unnest(` + a.add(numbers) + `::bigint[], ` + a.add(units) + `::float8[]) AS f(number, units)
-		WHERE array_position(c.terms, f.number) IS NOT NULL) AS score
+	return `SELECT c.no, c.id, (SELECT sum(` + scoreSQL("f.units", "c.frequencies[p]::float8") + `)::bigint
+		FROM unnest(` + a.add(numbers(t.forms)) + `::bigint[], ` + a.add(units) + `::float8[]) AS f(number, units), width_bucket(f.number, c.terms) AS p
+		WHERE c.terms[p] = f.number) AS score
 		FROM (SELECT c.no, c.id, c.terms, c.frequencies, ` + t.normSQL(a) + ` AS norm FROM chunk c WHERE ` + where + `) AS c`
 }
 
@@ -277,15 +268,13 @@ func (t *textSearch) matched(held []bool) []string {
 
 // total returns the number of matches, at most index.MaxTotal.
 func (t *textSearch) total(ctx context.Context) (int, error) {
-	var all []int64
 	for _, f := range t.forms {
-		all = append(all, f.number)
 		if t.scope.filter.IsZero() && f.eligible >= index.MaxTotal {
 			return index.MaxTotal, nil
 		}
 	}
 	var a arguments
-	query := `SELECT count(*) FROM (SELECT FROM chunk c WHERE c.terms && ` + a.add(all) + `::bigint[] AND ` + t.scope.where("c", &a) + ` LIMIT ` + a.add(index.MaxTotal) + `) AS found`
+	query := `SELECT count(*) FROM (SELECT FROM chunk c WHERE c.terms && ` + a.add(numbers(t.forms)) + `::bigint[] AND ` + t.scope.where("c", &a) + ` LIMIT ` + a.add(index.MaxTotal) + `) AS found`
 	var n int
 	err := t.tx.QueryRow(ctx, query, a...).Scan(&n)
 	return n, err

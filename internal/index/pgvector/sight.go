@@ -22,6 +22,7 @@ type sight struct {
 	chunks      int
 	length      int64    // sum of the chunks' lengths
 	languages   []string // of the documents that have chunks, sorted
+	few         bool     // the chunks are few of all, see settings.few
 
 	mu    sync.Mutex
 	kinds map[string][]assay.ValueKind // of the metadata keys looked up so far
@@ -76,6 +77,12 @@ func (x *Index) sight(ctx context.Context, s *snapshot, access assay.Access) (*s
 		return known, nil
 	}
 	seen, err := readSight(ctx, s.tx, access)
+	if err == nil {
+		all := 0
+		const query = `SELECT coalesce(sum(n), 0)::bigint FROM count WHERE what = $1`
+		err = s.tx.QueryRow(ctx, query, countChunks).Scan(&all)
+		seen.few = seen.chunks*x.settings.few <= all
+	}
 	if err == nil {
 		x.sights.put(key, seen)
 	}
