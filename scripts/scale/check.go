@@ -118,19 +118,23 @@ func check(ctx context.Context, o checkOptions) (_ Report, err error) {
 	}
 	others := questions[o.questions : o.questions+warmUp]
 	questions = questions[:o.questions]
+	say("building assay and ingesting the documents")
 	r, err := newRig(ctx, o)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	say("starting %d servers", o.servers)
 	if err := r.start(ctx, others); err != nil {
 		return report, err
 	}
 	if o.warm {
+		say("asking %d questions beforehand", len(questions))
 		if err := r.askAll(ctx, questions); err != nil {
 			return report, err
 		}
 	}
+	say("recording %d questions, one at a time", len(questions))
 	traces, err := r.recordAll(ctx, questions)
 	if err != nil {
 		return report, err
@@ -145,6 +149,7 @@ func check(ctx context.Context, o checkOptions) (_ Report, err error) {
 				return report, err
 			}
 		}
+		say("asking %d questions, %.4g a second: %.0f s or more", len(questions), rate, float64(len(questions))/rate)
 		compared, err := r.compare(ctx, report.Config, rate, questions, traces)
 		if err != nil {
 			return report, err
@@ -154,6 +159,9 @@ func check(ctx context.Context, o checkOptions) (_ Report, err error) {
 	report.Weight = r.recorded.weight()
 	return report, nil
 }
+
+// say tells on standard error what is done next.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "scale: "+format+"\n", args...) }
 
 // sharedMachine returns the configuration of servers, and a database, on the cores of one machine. The commits of the
 // tenant's journal are one after the other.
@@ -249,7 +257,7 @@ func (r *rig) measure(ctx context.Context, next arrivals, questions []string) (R
 		defer mu.Unlock()
 		if err != nil {
 			all.Failed++
-			fmt.Fprintln(os.Stderr, "scale: a question failed:", err)
+			say("a question failed: %v", err)
 			return
 		}
 		latencies, ended = append(latencies, ms), time.Now()
