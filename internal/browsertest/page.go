@@ -327,12 +327,22 @@ func (p *Page) settle() {
 func (p *Page) moment() {
 	p.t.Helper()
 	if p.options.NoScript { // neither frames nor timers call scripts
+		p.turn()
 		time.Sleep(60 * time.Millisecond)
+		p.turn()
 		return
 	}
 	err := p.eval(`new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`, 0, nil)
 	if err != nil && !isGone(err) {
 		p.t.Fatalf("the page does not draw: %v", err)
+	}
+}
+
+// turn waits until the page has done what it was about to do.
+func (p *Page) turn() {
+	p.t.Helper()
+	if err := p.eval("0", 0, nil); err != nil && !isGone(err) {
+		p.t.Fatalf("the page does not respond: %v", err)
 	}
 }
 
