@@ -338,7 +338,7 @@ func (p *Page) moment() {
 	}
 }
 
-// turn waits until the page has done what it was about to do.
+// turn waits until the page evaluates an expression, which it does after the events that it has received.
 func (p *Page) turn() {
 	p.t.Helper()
 	if err := p.eval("0", 0, nil); err != nil && !isGone(err) {

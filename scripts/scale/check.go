@@ -160,7 +160,7 @@ func check(ctx context.Context, o checkOptions) (_ Report, err error) {
 	return report, nil
 }
 
-// say tells on standard error what is done next.
+// say prints a line of progress, or of a failure, to standard error.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "scale: "+format+"\n", args...) }
 
 // sharedMachine returns the configuration of servers, and a database, on the cores of one machine. The commits of the

@@ -50,7 +50,7 @@ type chunkRow struct {
 	id          [16]byte
 	length      int32
 	terms       []int64
-	frequencies []int32 // of the terms
+	frequencies []int32 // weighted, of each term
 
 	entities []int64
 	keys     []string // encoded
@@ -170,9 +170,7 @@ func (a *analyzer) chunk(d *assay.Document, c *assay.Chunk) (chunkRow, error) {
 	for word, n := range words {
 		list = append(list, counted{termOf(word), int32(n)})
 	}
-	slices.SortFunc(list, func(x, y counted) int {
-		return cmp.Compare(x.term, y.term)
-	})
+	slices.SortFunc(list, func(x, y counted) int { return cmp.Compare(x.term, y.term) })
 	row.terms, row.frequencies = make([]int64, len(list)), make([]int32, len(list))
 	for i, t := range list {
 		row.terms[i], row.frequencies[i] = t.term, t.frequency

@@ -107,6 +107,6 @@ func TestCombinations(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	if err := combine([]float64{1}, []int{5}, 10).best(3, func(float64) (int, float64, error) { return 0, 0, broken }); !errors.Is(err, broken) {
-		t.Errorf("Best = %v, want %v", err, broken)
+		t.Errorf("best = %v, want %v", err, broken)
 	}
 }

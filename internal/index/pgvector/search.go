@@ -133,7 +133,8 @@ func (t *textSearch) lookUp(ctx context.Context, text string) error {
 
 // run returns the best hits and the number of matches, at most index.MaxTotal.
 func (t *textSearch) run(ctx context.Context) (hits []index.Hit, total int, err error) {
-	// The planner overrates an intersection of many lists in the index against reading a small table.
+	// The planner overestimates what it costs to intersect many lists in the index, and would read small
+	// tables from the front.
 	if _, err := t.tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, 0, err
 	}
@@ -143,16 +144,16 @@ func (t *textSearch) run(ctx context.Context) (hits []index.Hit, total int, err 
 		bounds, holding = append(bounds, float64(int64(f.units)+1)), append(holding, f.eligible)
 	}
 	c := combine(bounds, holding, t.seen.chunks)
-	best := func(score float64) (int, float64, error) {
+	search := func(score float64) (int, float64, error) {
 		var worst int64
 		hits, worst, err = t.best(ctx, c.required(score))
 		return len(hits), float64(worst), err
 	}
-	keepsFew := t.scope.documents != nil && !t.scope.filter.IsZero()
-	if keepsFew { // of the chunks that have a form, an unknown number
-		_, _, err = best(0)
+	if t.scope.documents != nil && !t.scope.filter.IsZero() {
+		// The filter keeps few documents, and it is not known how many of their chunks have a form.
+		_, _, err = search(0)
 	} else {
-		err = c.best(t.limit, best)
+		err = c.best(t.limit, search)
 	}
 	if err != nil || len(hits) < t.limit {
 		return hits, min(len(hits), index.MaxTotal), err
