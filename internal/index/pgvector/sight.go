@@ -77,16 +77,17 @@ func (x *Index) sight(ctx context.Context, s *snapshot, access assay.Access) (*s
 		return known, nil
 	}
 	seen, err := readSight(ctx, s.tx, access)
-	if err == nil {
-		all := 0
-		const query = `SELECT coalesce(sum(n), 0)::bigint FROM count WHERE what = $1`
-		err = s.tx.QueryRow(ctx, query, countChunks).Scan(&all)
-		seen.few = seen.chunks*x.settings.few <= all
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		x.sights.put(key, seen)
+	var all int // chunks, of all classes
+	const query = `SELECT coalesce(sum(n), 0)::bigint FROM count WHERE what = $1`
+	if err := s.tx.QueryRow(ctx, query, countChunks).Scan(&all); err != nil {
+		return nil, err
 	}
-	return seen, err
+	seen.few = seen.chunks*x.settings.few <= all
+	x.sights.put(key, seen)
+	return seen, nil
 }
 
 func readSight(ctx context.Context, tx pgx.Tx, access assay.Access) (*sight, error) {
